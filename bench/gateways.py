@@ -36,7 +36,6 @@ def arguments():
     parser.add_argument("--parts", help=f"with commas between them: {', '.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="nginx and koboshi, every part, as short as it can be")
     parser.add_argument("--koboshi", metavar="BIN", help="this program in place of building one")
-    parser.add_argument("--profile", help="the profile that koboshi is built with (dist; with --quick release)")
     parser.add_argument("--repeats", type=int)
     parser.add_argument("--seconds", type=int, help="length of a throughput run")
     parser.add_argument("--latency-seconds", type=float, help="length of a run at a fixed rate and of a stream run")
@@ -50,9 +49,9 @@ def arguments():
     parser.add_argument("--report", metavar="FILE", help="only the tables of an earlier run")
     parser.add_argument("--keep", action="store_true", help="keep the folder with logs and configs")
     args = parser.parse_args()
-    usual = {"only": "nginx,koboshi,portkey,litellm", "profile": "dist", "repeats": 3, "seconds": 5, "latency_seconds": 5,
+    usual = {"only": "nginx,koboshi,portkey,litellm", "repeats": 3, "seconds": 5, "latency_seconds": 5,
              "streams": 9000, "probes": 20, "outage_seconds": 60, "outage_after": 45}
-    quick = {"only": "nginx,koboshi", "profile": "release", "repeats": 1, "seconds": 1, "latency_seconds": 1,
+    quick = {"only": "nginx,koboshi", "repeats": 1, "seconds": 1, "latency_seconds": 1,
              "streams": 500, "probes": 3, "outage_seconds": 3, "outage_after": 8}
     for name, value in (quick if args.quick else usual).items():
         if getattr(args, name) is None:
@@ -73,7 +72,7 @@ def programs():
 
 
 def gateways(args):
-    known = {one.name: one for one in (peers.Nginx(), peers.Koboshi(args.koboshi, args.profile), peers.Portkey(), peers.LiteLlm())}
+    known = {one.name: one for one in (peers.Nginx(), peers.Koboshi(args.koboshi), peers.Portkey(), peers.LiteLlm())}
     there, missing = [], {}
     for name in args.only.split(","):
         if name not in known:

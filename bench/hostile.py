@@ -5,8 +5,8 @@
     bench/hostile.py --koboshi BIN --runs 1 --seconds 5
 
 A gateway with `serve.memory: 128MiB` caches in a Redis. 1,000 ordinary requests a second are measured twice: undisturbed, and while Redis
-stands still, clients send tool schemas of 31 MB with a union to a provider of another dialect, and 24 others bodies of 20 MB. Who is refused
-with one of these waits as long as `retry-after` says. Then, with all of them still there, the gateway is told to stop. The large clients and their provider run
+accepts connections and reads nothing, clients send tool schemas of 31 MB with a union to a provider of another dialect, and 24 others bodies of 20 MB. Who is refused
+with one of these waits as long as `retry-after` says. Then, with all of them still there, the gateway gets a signal to stop. The large clients and their provider run
 only when nothing else wants a processor: they stand for other machines.
 """
 import argparse
@@ -79,7 +79,7 @@ def attack(port):
                 status, wait = "cut", 0.2
             told[f"{name} {status}"] = told.get(f"{name} {status}", 0) + 1
             if name == "union":
-                # They would hardly ever find room beside so many texts, and then leave none.
+                # Beside this many texts they would hardly ever find room, and then leave none.
                 wait = 1 if status == 200 else 0.05
             over.wait(wait)
 
@@ -154,7 +154,7 @@ def until(what, look):
     deadline = time.monotonic() + 30
     while not look():
         if time.monotonic() > deadline:
-            sys.exit(f"waited in vain: {what}")
+            sys.exit(f"waited without success: {what}")
         time.sleep(0.05)
 
 
@@ -168,7 +168,7 @@ def main():
     if args.attack:
         attack(args.attack)
     mock, load = programs()
-    gateway = peers.Koboshi(args.koboshi, "release")
+    gateway = peers.Koboshi(args.koboshi)
     gateway.install()
     missed = 0
     for run in range(args.runs):

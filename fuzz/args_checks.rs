@@ -2,7 +2,7 @@
 //! (`crates/koboshi/tests/args_any_bytes.rs`) calls the same for a moment, on stable Rust.
 
 use koboshi::args::{
-    ArgsPolicy, Feed, Finish, LONGEST_EXCERPT, MOST_MISSES, ToolSchema, Verdict, check, split_calls,
+    ArgsPolicy, Feed, Finish, MAX_EXCERPT_BYTES, MAX_MISSES, ToolSchema, Verdict, check, split_calls,
 };
 
 /// Everything the checks need, made once.
@@ -41,7 +41,7 @@ impl Bench {
         let mut rest = &*text;
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(rest.ceil_char_boundary(step.min(rest.len())));
-            assert!(feed.push(piece).buffered <= policy.most_bytes);
+            assert!(feed.push(piece).buffered <= policy.max_bytes);
             rest = after;
         }
         assert_eq!(feed.finish(schema, finish), verdict, "pieces of {step}: {text:?}");
@@ -60,8 +60,8 @@ impl Bench {
             }
         }
         let tight = policy.with(|policy| {
-            policy.most_bytes = 16;
-            policy.most_depth = 2;
+            policy.max_bytes = 16;
+            policy.max_depth = 2;
         });
         let _ = check(&text, schema, finish, &tight);
     }
@@ -95,7 +95,7 @@ impl Bench {
             }
             Verdict::Refused(refusal) => {
                 assert!(refusal.position.byte <= text.len() && refusal.position.line > 0);
-                assert!(refusal.excerpt.len() <= LONGEST_EXCERPT && refusal.misses.len() <= MOST_MISSES);
+                assert!(refusal.excerpt.len() <= MAX_EXCERPT_BYTES && refusal.misses.len() <= MAX_MISSES);
                 assert!(!refusal.reason.is_empty());
             }
         }

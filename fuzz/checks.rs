@@ -10,12 +10,12 @@ use koboshi::chance::Seed;
 use koboshi::classify::{AgentLog, Answer, Classifier, RuleSource, Rules, ToolOutput};
 use koboshi::cooldown::{Class, Cooldown, CooldownPolicy, Cooldowns, Failure};
 use koboshi::fault::Fault;
-use koboshi::gate::{Cost, Gate, GatePolicy, Holds, LONGEST_HOLD, allowances};
+use koboshi::gate::{Cost, Gate, GatePolicy, Holds, MAX_HOLD, allowances};
 use koboshi::key::ScopeKey;
 use koboshi::models::{ModelSource, Models};
 use koboshi::redact::{Redactor, shorten, without_echoes};
 use koboshi::time::Moment;
-use koboshi::wait::{self, Clock, LONGEST};
+use koboshi::wait::{self, Clock, MAX_WAIT};
 
 /// Everything the checks need, made once.
 pub(crate) struct Bench {
@@ -60,7 +60,7 @@ impl Bench {
         }
         self.keeps_promises(self.classifier.frame(None, &text, &self.now), &text);
         for exit_code in [None, Some(0), Some(1), Some(i32::from(flags))] {
-            let log = AgentLog { text: &text, exit_code };
+            let log = AgentLog { text: &text, exit_code, since: None };
             self.keeps_promises(self.classifier.log(&log, &self.now), &text);
         }
         for is_error in [None, Some(true), Some(false)] {
@@ -74,7 +74,7 @@ impl Bench {
         let Some(fault) = fault else { return };
         assert!(fault.evidence.span.start <= fault.evidence.span.end);
         assert!(fault.evidence.span.end <= text.len(), "the evidence stands in the input");
-        assert!(fault.wait.is_none_or(|wait| wait.after <= LONGEST));
+        assert!(fault.wait.is_none_or(|wait| wait.after <= MAX_WAIT));
         assert!(fault.detail.chars().count() <= 400, "what is kept is bounded");
         assert_eq!(self.redactor.redact(&fault.detail), fault.detail, "what is kept is redacted");
     }
@@ -84,7 +84,7 @@ impl Bench {
         let text = String::from_utf8_lossy(data);
         let clock = Clock { now: &self.now, zones: &self.zones };
         for stated in wait::stated_waits(&text, clock) {
-            assert!(stated.wait.after <= LONGEST);
+            assert!(stated.wait.after <= MAX_WAIT);
             assert!(text.get(stated.span).is_some(), "the span can be cut out");
         }
         if let Some(duration) = wait::parse_duration(&text) {
@@ -147,7 +147,7 @@ impl Bench {
         assert!(gate.reserve(cost, later).is_ok(), "what was learned is forgotten in the end");
     }
 
-    /// Stored state that somebody else wrote: read or refused, and what was read can be used and merged.
+    /// Stored state that another program wrote: read or refused, and what was read can be used and merged.
     pub(crate) fn stored(&self, data: &[u8]) {
         let now = self.now.timestamp();
         if let Ok(read) = serde_json::from_slice::<Cooldown>(data) {
@@ -166,7 +166,7 @@ impl Bench {
         if let Ok(holds) = serde_json::from_slice::<Holds>(data) {
             let gate = Gate::new(GatePolicy::default(), Moment::START);
             gate.adopt(&holds, Moment::START, now);
-            let later = Moment::START.after(LONGEST_HOLD + Duration::from_secs(1));
+            let later = Moment::START.after(MAX_HOLD + Duration::from_secs(1));
             assert!(gate.check(later).is_ok(), "no stored hold closes for ever");
         }
         if let Ok(snapshot) = serde_json::from_slice::<BreakerSnapshot>(data) {

@@ -38,7 +38,7 @@ impl GuardBench {
         let judgement = self.guard.judge(&calls, &self.classifier, &self.now);
         self.keeps_promises(&judgement, &calls);
         let known = self.guard.judge_with(&self.cache, &calls, &self.classifier, &self.now);
-        assert_eq!(known, judgement, "known and read anew are the same");
+        assert_eq!(known, judgement, "known and read again are the same");
         self.remembers_the_same(&judgement, &calls);
         self.tracks(&calls);
     }

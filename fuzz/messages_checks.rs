@@ -46,7 +46,7 @@ fn frames(text: &str) {
         check(&step);
         said.push_str(step.text.as_deref().unwrap_or_default());
         said.push_str(step.refused.as_deref().unwrap_or_default());
-        ours.extend(writer.say(&step));
+        ours.extend(writer.write_step(&step));
     }
     ours.extend(writer.finish("stop", None));
     let ours = String::from_utf8(ours).expect("text");

@@ -12,7 +12,7 @@ use koboshi_wire::step::Step;
 use koboshi_wire::{Dialect, Malformed};
 use serde_json::Value;
 
-/// So much of a play is looked at.
+/// How much of a play is read.
 const LOOK: usize = 3000;
 
 /// Any bytes as a name (the first line) and a body (the rest), in every dialect. A first byte below 128 chooses a real name.
@@ -75,7 +75,7 @@ fn keeps_promises(ask: &Ask<'_>, play: fn(&Ask<'_>) -> Play) {
     }
 }
 
-/// What a healthy provider says can be read by whoever reads its dialect, to its end.
+/// The reader of its dialect can read a healthy provider's answer to its end.
 fn reads_back(ask: &Ask<'_>, streams: bool, text: &[u8]) {
     let is_list = text.starts_with(b"[");
     if !streams && !is_list {

@@ -31,8 +31,8 @@ pub(crate) fn sse(data: &[u8]) {
         let joined: Vec<u8> = frames.iter().flat_map(|frame| frame.raw().to_vec()).collect();
         assert_eq!(joined, stream, "nothing is lost, nothing is added");
     }
-    assert_eq!(said(&whole.0), said(&pieces.0), "where blocks are cut means nothing");
-    assert_eq!(said(&whole.0), by_the_standard(stream));
+    assert_eq!(contents(&whole.0), contents(&pieces.0), "where blocks are cut means nothing");
+    assert_eq!(contents(&whole.0), by_the_standard(stream));
     assert!(whole.1 <= 1, "one block gives all its frames before the end");
     never_too_long(stream, cut);
 }
@@ -61,7 +61,7 @@ fn frames(stream: &[u8], size: usize) -> (Vec<Frame>, usize) {
 }
 
 /// Name and data of every frame that has data.
-fn said(frames: &[Frame]) -> Vec<(Option<String>, String)> {
+fn contents(frames: &[Frame]) -> Vec<(Option<String>, String)> {
     let mut said = Vec::new();
     for frame in frames {
         let data = match frame.data() {
@@ -110,9 +110,9 @@ fn by_the_standard(stream: &[u8]) -> Vec<(Option<String>, String)> {
 }
 
 /// With a limit, however blocks are cut: the same frames, then the same refusal, and what is held stays within it.
-fn never_too_long(stream: &[u8], longest: usize) {
+fn never_too_long(stream: &[u8], max: usize) {
     let read = |size: usize| {
-        let mut framer = Framer::new(longest);
+        let mut framer = Framer::new(max);
         let (mut said, mut refused) = (Vec::new(), false);
         for block in stream.chunks(size) {
             framer.push(Bytes::copy_from_slice(block));
@@ -121,18 +121,18 @@ fn never_too_long(stream: &[u8], longest: usize) {
                 match frame {
                     Ok(frame) => {
                         // The `\n` of a last `\r\n` is not counted.
-                        assert!(frame.raw().len() <= longest + 1);
+                        assert!(frame.raw().len() <= max + 1);
                         said.push(frame);
                     }
                     Err(error) => {
-                        assert_eq!(error.longest, longest);
+                        assert_eq!(error.max_bytes, max);
                         refused = true;
                     }
                 }
             }
-            assert!(framer.pending() <= longest);
+            assert!(framer.pending() <= max);
         }
-        (self::said(&said), refused)
+        (self::contents(&said), refused)
     };
     assert_eq!(read(1), read(stream.len().max(1)));
 }
@@ -290,7 +290,7 @@ fn unchunked(body: &[u8], size: usize) -> Option<(Vec<u8>, Vec<u8>, bool)> {
     Some((into.to_vec(), from.to_vec(), chunks.is_done()))
 }
 
-/// Any lines as the frames of a responses stream: read or refused; and whatever they say, passed on or said anew, the stream that a writer
+/// Any lines as the frames of a responses stream: read or refused; and whatever they say, passed on or written by us, the stream that a writer
 /// makes of it is whole.
 pub(crate) fn responses_event(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
@@ -313,15 +313,15 @@ pub(crate) fn responses_event(data: &[u8]) {
         assert!(!(step.done && step.error), "an error is no end");
         assert_eq!(step.has_content(), step.speaking != 0);
         said.push_str(step.text.as_deref().unwrap_or_default());
-        stream.extend_from_slice(&saying.say(&step));
+        stream.extend_from_slice(&saying.write_step(&step));
         passing.passed(&step);
         ended |= step.done || step.error;
     }
     let rest = passing.finish("stop", None);
     assert_eq!(rest.is_empty(), ended, "what has ended is not ended again");
     stream.extend_from_slice(&saying.finish("length", None));
-    assert_eq!(heard(&stream), said);
-    heard(&rest);
+    assert_eq!(text_received(&stream), said);
+    text_received(&rest);
     if let Ok(whole) = responses::answer::read(data) {
         arguments_can_be_replaced(data, &whole);
         let written = responses::write_answer::write(&<_>::default(), &whole, None);
@@ -334,7 +334,7 @@ pub(crate) fn responses_event(data: &[u8]) {
 }
 
 /// The text of a stream that we wrote.
-fn heard(stream: &[u8]) -> String {
+fn text_received(stream: &[u8]) -> String {
     let mut events = Events::default();
     let mut heard = String::new();
     for frame in frames(stream, stream.len().max(1)).0 {
@@ -406,8 +406,8 @@ pub(crate) fn gemini_event(data: &[u8]) {
 }
 
 /// What stands in a list that comes in blocks of this size, and whether it was refused for its length.
-fn elements(stream: &[u8], size: usize, longest: usize) -> (Vec<Option<String>>, bool) {
-    let mut framer = gemini::array::Framer::new(longest);
+fn elements(stream: &[u8], size: usize, max: usize) -> (Vec<Option<String>>, bool) {
+    let mut framer = gemini::array::Framer::new(max);
     let (mut said, mut joined, mut refused) = (Vec::new(), Vec::new(), false);
     for block in stream.chunks(size) {
         let block = Bytes::copy_from_slice(block);
@@ -418,7 +418,7 @@ fn elements(stream: &[u8], size: usize, longest: usize) -> (Vec<Option<String>>,
                 refused = true;
                 continue;
             };
-            assert!(frame.raw().len() <= longest);
+            assert!(frame.raw().len() <= max);
             if let Some(at) = frame.at() {
                 assert_eq!(block.slice(at), frame.raw(), "it stands where it says");
             }
@@ -427,7 +427,7 @@ fn elements(stream: &[u8], size: usize, longest: usize) -> (Vec<Option<String>>,
                 frame.data().map_or_else(|error| Some(error.to_string()), |data| data.map(str::to_owned)),
             );
         }
-        assert!(framer.pending() <= longest);
+        assert!(framer.pending() <= max);
     }
     let pending = framer.pending();
     let rest = framer.finish();
@@ -449,7 +449,7 @@ fn gemini_chunk(text: &str) {
             assert!(step.finish.iter().all(|(_, reason)| !reason.is_empty()));
             assert!(!step.done || !step.finish.is_empty());
             let head = koboshi_wire::writer::Head::default();
-            let said = gemini::writer::Writer::new(head, true).say(&step);
+            let said = gemini::writer::Writer::new(head, true).write_step(&step);
             if !said.is_empty() {
                 let json = said.strip_prefix(b"data: ").expect("an event");
                 let again = std::str::from_utf8(json).expect("text");

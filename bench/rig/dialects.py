@@ -46,7 +46,7 @@ DIALECTS = (CHAT, Dialect("messages", "/v1/messages", messages), Dialect("respon
 
 def visit(measure, machine, gateways):
     """Gateways in every dialect that they can be asked in, each beside the mock alone; and one right after the other, since what a
-    dialect costs here is told as a multiple of what it costs there."""
+    dialect costs here is given as a multiple of what it costs there."""
     running, told = [], {}
     try:
         for gateway in gateways:

@@ -22,7 +22,7 @@ def failover(measure: Measure, machine, gateway, count):
         for way in WAYS:
             name = fallen(way, "{i}")
             target.headers = gateway.headers(measure.mock, name)
-            # Waiting costs nobody anything, so all may wait at the same time.
+            # Waiting takes no processor time, so all may wait at the same time.
             together = count if way == "hang" else min(count, gateway.together)
             measure.mock.ask("/forget")
             rows = measure.load(target, "probe", name, "--count", count, "--together", together, "--timeout", 90, stream=True,

@@ -152,7 +152,7 @@ def completes(port, headers, model, key, timeout=10):
 
 
 class Mock:
-    """The provider that everybody asks."""
+    """The provider that all gateways ask."""
 
     def __init__(self, machine, program):
         self.port = free_port()

@@ -1,4 +1,4 @@
-"""What is measured while everybody is well: throughput, latency, streams, memory, start, open streams.
+"""What is measured while nothing fails: throughput, latency, streams, memory, start, open streams.
 
 A figure of a gateway is taken beside the same figure without it, one right after the other, since other work on the machine moves
 both. Processor time is that of the gateway and all that it started.

@@ -1,6 +1,6 @@
-"""The gateways: where they come from, how they are told what to do, how they are started.
+"""The gateways: where they come from, how they are configured, how they are started.
 
-Packages come from the usual registries by name. What cannot be had is named, and the run goes on without it. A gateway is told one
+Packages come from the usual registries by name. What cannot be had is named, and the run goes on without it. A gateway's config names one
 of three things: `plain` (everything to the mock), `faults` (primaries that fall, a spare that does not) and `open` (koboshi's own
 simulated provider). A fourth is `dialects`: a provider for each, named by the model.
 """
@@ -77,7 +77,7 @@ class Gateway:
     rate = 500  # requests a second at a fixed rate
     stream_rate = 10  # paced streams a second
     probes = 20  # requests for each way to fall
-    together = 1  # so many of them at the same time
+    together = 1  # this many of them at the same time
     falls_over = True  # it can be given a spare
     speaks = False  # it is measured in every dialect
     translates = False  # and between any two
@@ -91,7 +91,7 @@ class Gateway:
         raise NotImplementedError
 
     def headers(self, mock, what):
-        """What it must be told with every request: for `plain`, or for the primary of this name."""
+        """What every request to it must carry: for `plain`, or for the primary of this name."""
         return []
 
     def start(self, machine, mock, what="plain", probes=0, mood=""):
@@ -152,18 +152,18 @@ class Koboshi(Gateway):
     name = "koboshi"
     speaks = translates = True
 
-    def __init__(self, program, profile):
-        self.program, self.profile = program, profile
+    def __init__(self, program):
+        self.program = program
 
     def install(self):
         if self.program:
             self.program = pathlib.Path(self.program).resolve()
             return
-        say(f"building koboshi (profile {self.profile})")
-        if subprocess.run(["cargo", "build", "--locked", "--profile", self.profile, "-p", "koboshi-cli"], cwd=ROOT).returncode:
+        say("building koboshi")
+        if subprocess.run(["cargo", "build", "--locked", "--release", "-p", "koboshi-cli"], cwd=ROOT).returncode:
             raise Missing("koboshi does not build")
         target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-        self.program = target / self.profile / "koboshi"
+        self.program = target / "release" / "koboshi"
 
     def prepare(self, folder, port, mock, what, probes, mood):
         def provider(**more):
@@ -184,7 +184,7 @@ class Koboshi(Gateway):
                 "routes": {f"to-{one.name}-*": [f"{one.name}/{{model}}"] for one in DIALECTS},
             }
         elif what == "open":
-            # Streams that nobody ends.
+            # Streams that no side ends.
             long = {"first": "1h", "idle": "1h", "total": "1h"}
             config |= {"providers": {"sim": {"kind": "sim", "timeouts": long}}}
             config["serve"] |= {"deadline": "1h", "drain": "0s"}

@@ -197,7 +197,7 @@ def failover(told):
                          " ".join(errors)[:70].replace("|", "/") or "–"])
         note = ("From the cut to the first piece of the spare, ms." if way == WAYS[-1]
                 else "From the request to the first content, ms.") + " Calls are those of one request."
-        table(f"Fall-over: {WORDS[way]}", note, ["", "whole answers", "p50", "most", "calls to the primary", "to the spare", "the client is told"], rows)
+        table(f"Fall-over: {WORDS[way]}", note, ["", "whole answers", "p50", "most", "calls to the primary", "to the spare", "the client gets"], rows)
 
 
 def outage(told):

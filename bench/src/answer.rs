@@ -17,7 +17,7 @@ pub fn piece(at: usize) -> &'static str {
     WORDS.get(at % WORDS.len()).copied().unwrap_or_default()
 }
 
-/// The first so many pieces as one text.
+/// The first pieces, up to this number, as one text.
 pub fn text(pieces: usize) -> String {
     (0..pieces).map(piece).collect()
 }

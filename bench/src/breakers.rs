@@ -4,8 +4,8 @@
 //!
 //! All stand in one run and take turns, so that a busy machine slows all alike; each figure is the median of the
 //! rounds. The work between admission and record is nothing. The first two and ours do not read a clock while the
-//! breaker is closed (ours is told the time); a line with two clock reads a call shows what those would add, since
-//! slow calls cannot be told without.
+//! breaker is closed (ours gets the time as an argument); a line with two clock reads a call shows what those would add, since
+//! slow calls cannot be recognised without them.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, reason = "a bench")]
 
@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use failsafe::CircuitBreaker as _;
-use koboshi::breaker::{Breaker, BreakerPolicy, Outcome, Span, WindowPolicy};
+use koboshi::breaker::{Breaker, BreakerPolicy, Outcome, Span};
 use koboshi::chance::Seed;
 use koboshi::time::Moment;
 use tower_layer::Layer;
@@ -120,7 +120,7 @@ fn tower_resilience(consecutive: bool) -> impl Fn(bool) + Send + Sync + 'static 
     }
 }
 
-/// Nanoseconds per call with so many threads at the same time: the mean over the threads.
+/// Nanoseconds per call with this many threads at the same time: the mean over the threads.
 fn measure(batch: &Batch, threads: usize, every: u32) -> f64 {
     let barrier = Barrier::new(threads);
     let run = || {

@@ -248,7 +248,7 @@ fn accuracy() {
         verdict.json(&case.input).and_then(|json| serde_json::from_str(json).ok())
     });
     score("koboshi", own.collect());
-    // The depth floods abort the process in some peers: nobody is asked for more than 2,000 bytes.
+    // The depth floods abort the process in some peers: none of them gets more than 2,000 bytes.
     let short = |case: &Case| case.input.len() < 2000;
     for (name, repair) in &PEERS[1..] {
         let answers = cases.iter().map(|case| {

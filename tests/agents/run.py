@@ -1,4 +1,4 @@
-"""Real coding agents finish a task through a gateway whose primary falls, and stop at once where everybody rests.
+"""Real coding agents finish a task through a gateway whose primary falls, and stop at once where every target is in cooldown.
 
 Usage: run.py KOBOSHI NODE_MODULES [AGENT...]   NODE_MODULES is where package.json of this folder was installed.
 The dialects of the upstreams are those of tests/sdk/table.json, or of KOBOSHI_UPSTREAMS.
@@ -122,7 +122,7 @@ def main():
         with Gateway(koboshi, config(dialects)) as gateway, tempfile.TemporaryDirectory(prefix="agent-") as home:
             version = run([cli.name, "--version"], home, {"HOME": home}, DEADLINE).out.strip().splitlines()[-1:]
             cases = [(f"{dialect}, {name}", finishes, f"{dialect}.{slug(name)}") for dialect in dialects for name in FALLS]
-            # The second time nobody is asked, and the gateway itself says how long.
+            # The second time no target is asked, and the gateway itself says how long.
             cases += [(f"{dialect}, {name}, {when}", stops, f"{dialect}.rests.{slug(name)}") for dialect in dialects for name in RESTS | ENDS for when in ("just said", "known")]
             for what, check, model in cases:
                 ran, trouble = check(cli, gateway, model)

@@ -16,7 +16,7 @@ def test(archive, folder):
     must("tar", "-xzf", archive, "-C", prefix, "--strip-components=1")
     wanted = ["bin/koboshi", "share/man/man1/koboshi.1.gz", "share/bash-completion/completions/koboshi", "share/zsh/site-functions/_koboshi", "share/fish/vendor_completions.d/koboshi.fish",
               "share/doc/koboshi/LICENSE-MIT", "share/doc/koboshi/LICENSE-APACHE", "share/doc/koboshi/third-party-licences.txt", "share/doc/koboshi/examples/koboshi.yaml",
-              "share/doc/koboshi/examples/koboshi.service"]
+              "share/doc/koboshi/examples/koboshi.service", "share/doc/koboshi/examples/koboshi-agents.service"]
     missing = [name for name in wanted if not (prefix / name).is_file()]
     check("it has the program, manual pages, completions, licences and examples", not missing, missing)
     version = archive.name.split("-")[1]

@@ -84,6 +84,9 @@ def unit(root):
     ran = root.run("systemd-analyze", "verify", "--man=yes", "koboshi.service")
     ours = [line for line in (ran.stdout + ran.stderr).splitlines() if "koboshi" in line]
     check("systemd-analyze verify finds nothing wrong", ran.returncode == 0 and not ours, ran.stdout + ran.stderr)
+    ran = root.run("env", "XDG_RUNTIME_DIR=/tmp", "systemd-analyze", "--user", "verify", "--man=yes", "koboshi-agents.service")
+    ours = [line for line in (ran.stdout + ran.stderr).splitlines() if "koboshi" in line]
+    check("systemd-analyze verify finds nothing wrong with the unit for agents", ran.returncode == 0 and not ours, ran.stdout + ran.stderr)
     ran = root.run("systemd-analyze", "security", "--offline=true", "--threshold=20", "koboshi.service")
     last = (ran.stdout.strip().splitlines() or [ran.stderr])[-1]
     check(f"systemd-analyze security: {last.strip()}", ran.returncode == 0, ran.stdout + ran.stderr)

@@ -60,7 +60,7 @@ def free_port():
 
 
 def ask(port, path, body=None, headers=()):
-    """Status and text of an answer; status 0 where nobody answers."""
+    """Status and text of an answer; status 0 without an answer."""
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data=body and json.dumps(body).encode(), headers={"content-type": "application/json", **dict(headers)})
     try:
         with urllib.request.urlopen(request, timeout=10) as answer:

@@ -50,7 +50,7 @@ class Gateway:
                 time.sleep(0.05)
 
     def __exit__(self, *_):
-        # The second signal stops at once: nobody waits for streams that a dead client left open.
+        # The second signal stops at once: it does not wait for streams that a dead client left open.
         for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGKILL):
             if self.process.poll() is None:
                 self.process.send_signal(number)

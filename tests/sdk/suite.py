@@ -1,7 +1,7 @@
 """What every SDK is promised, said once; the scripts beside it say how each SDK asks.
 
 Whatever the primary does, the answer is whole, streamed or not, and is the one that a healthy primary would have given; tool calls have arguments that fit; where
-nobody can answer the SDK raises its own right exception and does not retry on top of us. An SDK is an object with `name`, `ends` (its words for the end of an
+no target can answer the SDK raises its own right exception and does not retry on top of us. An SDK is an object with `name`, `ends` (its words for the end of an
 answer), `errors` (its exception for each fall), `ask`, and where it has them `count`, `models` and `model`.
 """
 import base64
@@ -158,7 +158,7 @@ class Suite:
             cases += [("no model", "no model", "no-such-model-at-all", {}), ("no key", "no key", f"{dialect}.ok", {"key": "another-key"}),
                       ("bad request", "bad request", f"{dialect}.ok", {"broken": True})]
             for what, like, model, more in cases:
-                # The second time the gateway may know the fault and ask nobody: the SDK must not notice.
+                # The second time the gateway may know the fault and ask no target: the SDK must not notice.
                 for nth in ("first", "second"):
                     self.case(f"{dialect}/{what} error{streamed}, the {nth} time", self.wrong, like, model, stream, **more)
         for fall in TABLE["broken"]:

@@ -1,7 +1,7 @@
 """What is tested against what: table.json, and the names of it as routes of a gateway.
 
 A name says what stands behind it: `chat.ok` is a healthy upstream that speaks chat completions, `chat.fall.cut-after-6` one that falls in that way and a healthy
-one of the next dialect behind it, `chat.only.cut-after-6` the same with nobody behind it (and `chat.only-streamed`: what one case has done to it, another must not meet). The names have no slash and no question mark: Google's clients put
+one of the next dialect behind it, `chat.only.cut-after-6` the same with no target behind it (and `chat.only-streamed`: what one case has done to it, another must not meet). The names have no slash and no question mark: Google's clients put
 them into a path. A dialect of upstreams is switched on by its name in `upstreams`.
 """
 import hashlib
@@ -33,7 +33,7 @@ def target(dialect, fall, seed):
 
 
 def alone(dialect, fall, stream):
-    """The route to one that falls, with nobody behind it."""
+    """The route to one that falls, with no target behind it."""
     return f"{dialect}.only{'-streamed' if stream else ''}.{slug(fall)}"
 
 

@@ -29,7 +29,7 @@ pub(crate) struct Target {
     /// The answers are streams.
     #[arg(long)]
     stream: bool,
-    /// An answer of so many pieces is the whole one.
+    /// An answer of this many pieces is the whole one.
     #[arg(long, default_value_t = koboshi_bench::answer::USUAL)]
     pieces: usize,
     /// Seconds until a request is given up.

@@ -80,7 +80,7 @@ impl Events {
     }
 
     /// Takes bytes of the body that arrived at this time.
-    pub(crate) fn hear(&mut self, bytes: &[u8], at: u64) {
+    pub(crate) fn feed(&mut self, bytes: &[u8], at: u64) {
         let mut bytes = bytes;
         while let Some(end) = memchr(b'\n', bytes) {
             let (line, after) = bytes.split_at(end);
@@ -162,7 +162,7 @@ mod tests {
         for size in [1, 7, stream.len()] {
             let mut events = Events::default();
             for (at, bytes) in stream.chunks(size).enumerate() {
-                events.hear(bytes, 1_000_500 + at as u64);
+                events.feed(bytes, 1_000_500 + at as u64);
             }
             assert_eq!((events.pieces, events.text.as_slice()), (2, b"doll ".as_slice()));
             assert!(events.finished && events.done && events.error.is_none());
@@ -200,7 +200,7 @@ mod tests {
             let mut events = Events::of(dialect);
             for frame in frames {
                 assert!(!events.done, "{dialect:?}");
-                events.hear(format!("data: {frame}\n\n").as_bytes(), 1);
+                events.feed(format!("data: {frame}\n\n").as_bytes(), 1);
             }
             assert!(events.finished && events.done && events.error.is_none(), "{dialect:?}: {events:?}");
             assert_eq!(events.text, b"doll ", "{dialect:?}");
@@ -208,9 +208,9 @@ mod tests {
     }
 
     #[test]
-    fn an_error_frame_is_told() {
+    fn an_error_frame_is_reported() {
         let mut events = Events::default();
-        events.hear(b"data: {\"error\":{\"message\":\"fallen\"}}\n\n", 1);
+        events.feed(b"data: {\"error\":{\"message\":\"fallen\"}}\n\n", 1);
         assert!(events.error.is_some() && !events.done);
     }
 }

@@ -99,12 +99,12 @@ impl Answer {
             Framing::Length(left) => {
                 *left -= buffer.len().min(*left);
                 let ended = *left == 0;
-                self.hear(buffer, stream, at);
+                self.feed(buffer, stream, at);
                 buffer.clear();
                 Ok(ended)
             }
             Framing::UntilClosed => {
-                self.hear(buffer, stream, at);
+                self.feed(buffer, stream, at);
                 buffer.clear();
                 Ok(false)
             }
@@ -118,7 +118,7 @@ impl Answer {
                     else {
                         break;
                     };
-                    self.hear(data, stream, at);
+                    self.feed(data, stream, at);
                     read += start + size + 2;
                     ended = size == 0;
                 }
@@ -128,9 +128,9 @@ impl Answer {
         }
     }
 
-    fn hear(&mut self, data: &[u8], stream: bool, at: u64) {
+    fn feed(&mut self, data: &[u8], stream: bool, at: u64) {
         if stream {
-            self.events.hear(data, at);
+            self.events.feed(data, at);
         } else if self.body.len() < 4096 {
             self.body.extend_from_slice(data);
         }

@@ -19,7 +19,7 @@ use tokio::task::spawn_local;
 use crate::ask::Asks;
 use crate::work::print;
 
-/// So many connections are being made at the same time.
+/// The most connections that are being made at the same time.
 const AT_ONCE: usize = 64;
 
 #[derive(Default)]
@@ -69,8 +69,8 @@ async fn one(asks: &Asks, number: usize, count: &Count, gate: &Semaphore) -> io:
         // Only the first bytes count here: a frame with text is far longer than one without.
         while !has_content(&buffer) {
             if socket.read_buf(&mut buffer).await? == 0 {
-                let told: String = String::from_utf8_lossy(&buffer).chars().take(200).collect();
-                return Err(io::Error::other(format!("ended before content: {told}")));
+                let shown: String = String::from_utf8_lossy(&buffer).chars().take(200).collect();
+                return Err(io::Error::other(format!("ended before content: {shown}")));
             }
         }
         socket

@@ -30,7 +30,7 @@ enum Mode {
     Rate(Rate),
     /// Some connections, each asking again as soon as it is answered.
     Loop(Loop),
-    /// So many requests, one row each; `{i}` in the body is the request's number.
+    /// This many requests, one row each; `{i}` in the body is the request's number.
     Probe(Probe),
     /// Opens streams, says how many have their first content, and holds them until the standard input ends.
     Hold(Hold),
@@ -73,7 +73,7 @@ struct Probe {
     /// Requests.
     #[arg(long)]
     count: usize,
-    /// So many at the same time.
+    /// This many at the same time.
     #[arg(long, default_value_t = 1)]
     together: usize,
 }

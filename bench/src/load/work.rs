@@ -70,7 +70,7 @@ pub(crate) async fn in_loops(asks: Asks, connections: usize, seconds: f64) -> io
     Ok(())
 }
 
-/// So many requests, `together` at a time, each with a number of its own.
+/// This many requests, `together` at a time, each with a number of its own.
 pub(crate) async fn one_by_one(asks: Asks, count: usize, together: usize) -> io::Result<()> {
     let (asks, tally) = (Rc::new(asks), Rc::new(RefCell::new(Tally::default())));
     let next = Rc::new(std::cell::Cell::new(0));
@@ -128,10 +128,10 @@ async fn one(asks: &Asks, pool: &Pool, request: &[u8], due: u64) -> Row {
 }
 
 /// One line of JSON.
-pub(crate) fn print(told: &serde_json::Value) {
+pub(crate) fn print(result: &serde_json::Value) {
     use std::io::Write as _;
-    // Whoever started us may have left.
-    let _left = writeln!(io::stdout(), "{told}");
+    // The parent process may have closed its end.
+    let _left = writeln!(io::stdout(), "{result}");
 }
 
 fn nanos(seconds: f64) -> u64 {

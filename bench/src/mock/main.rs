@@ -6,11 +6,11 @@
 //! `plan.rs`; `GET /stats` counts calls per model, `POST /outage` lets one fall and stand up again while others ask for it. It is
 //! a bench's provider: it believes its clients, and has no limits.
 
+mod dialect;
 mod model;
 mod plan;
 mod request;
 mod serve;
-mod tongue;
 
 use std::net::SocketAddr;
 use std::rc::Rc;

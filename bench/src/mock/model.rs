@@ -8,11 +8,11 @@ use std::rc::Rc;
 
 use koboshi_bench::clock;
 
+use crate::dialect::{DIALECTS, Dialect, Speech};
 use crate::plan::{Fall, Plan};
-use crate::tongue::{Speech, TONGUES, Tongue};
 
 /// What is ready in one dialect.
-pub(crate) struct Said {
+pub(crate) struct Written {
     /// The whole answer, head and body.
     pub(crate) whole: Vec<u8>,
     /// The parts of a stream.
@@ -23,7 +23,7 @@ pub(crate) struct Said {
 pub(crate) struct Model {
     /// What its name says.
     pub(crate) plan: Plan,
-    speeches: [Said; 4],
+    speeches: [Written; 4],
     calls: Cell<u64>,
     outage: Cell<Option<Fall>>,
     /// When it was asked; kept from its first outage on.
@@ -34,21 +34,21 @@ impl Model {
     fn new(name: &str) -> Self {
         let plan = Plan::of(name);
         let name = serde_json::Value::from(name).to_string();
-        let speeches = TONGUES.map(|tongue| {
-            let speech = Speech::new(tongue, &name, plan.chunks);
-            Said { whole: json("200 OK", "", &speech.whole), speech }
+        let speeches = DIALECTS.map(|dialect| {
+            let speech = Speech::new(dialect, &name, plan.chunks);
+            Written { whole: json("200 OK", "", &speech.whole), speech }
         });
         Self { plan, speeches, calls: Cell::new(0), outage: Cell::new(None), asked: RefCell::new(None) }
     }
 
     /// What it says in this dialect.
-    pub(crate) fn in_tongue(&self, tongue: Tongue) -> &Said {
+    pub(crate) fn in_dialect(&self, dialect: Dialect) -> &Written {
         let [chat, messages, responses, gemini] = &self.speeches;
-        match tongue {
-            Tongue::Chat => chat,
-            Tongue::Messages => messages,
-            Tongue::Responses => responses,
-            Tongue::Gemini => gemini,
+        match dialect {
+            Dialect::Chat => chat,
+            Dialect::Messages => messages,
+            Dialect::Responses => responses,
+            Dialect::Gemini => gemini,
         }
     }
 

@@ -5,7 +5,7 @@
 //! | Word | What it does |
 //! |---|---|
 //! | `wait60` | 60 ms before the head of the answer |
-//! | `chunks200` | so many pieces of text |
+//! | `chunks200` | this many pieces of text |
 //! | `gap5` | 5 ms between two pieces |
 //! | `stamp` | each piece is `t` and the time it was written, in place of words |
 //! | `fail503` | this status |
@@ -23,7 +23,7 @@ pub(crate) enum Fall {
     Hang,
     /// A reset before the answer.
     Reset,
-    /// The end of the connection after so many pieces.
+    /// The end of the connection after this many pieces.
     Cut(usize),
 }
 

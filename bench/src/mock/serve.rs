@@ -15,10 +15,10 @@ use serde::Deserialize;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+use crate::dialect::Dialect;
 use crate::model::{Model, Models, json};
 use crate::plan::Fall;
 use crate::request;
-use crate::tongue::Tongue;
 
 #[derive(Deserialize)]
 struct Ask<'a> {
@@ -38,8 +38,8 @@ struct Message {
 
 /// Whether the connection goes on.
 #[derive(PartialEq, Eq)]
-enum Then {
-    Next,
+enum Connection {
+    KeepAlive,
     Close,
 }
 
@@ -50,14 +50,14 @@ pub(crate) async fn converse(mut socket: TcpStream, models: Rc<Models>) -> io::R
     while let Some(request) = request::read(&mut socket, &mut buffer).await? {
         let line = buffer.get(request.line).unwrap_or_default();
         let body = buffer.get(request.body.clone()).unwrap_or_default();
-        let then = if let Some(tongue) = Tongue::of(line) {
-            complete(&mut socket, &models, tongue, line, body).await?
+        let connection = if let Some(dialect) = Dialect::of(line) {
+            complete(&mut socket, &models, dialect, line, body).await?
         } else {
             let answer = control(&models, &String::from_utf8_lossy(line));
             socket.write_all(&answer).await?;
-            Then::Next
+            Connection::KeepAlive
         };
-        if then == Then::Close || request.last {
+        if connection == Connection::Close || request.last {
             break;
         }
         if request.body.end == buffer.len() {
@@ -102,21 +102,21 @@ fn control(models: &Models, line: &str) -> Vec<u8> {
 async fn complete(
     socket: &mut TcpStream,
     models: &Models,
-    tongue: Tongue,
+    dialect: Dialect,
     line: &[u8],
     body: &[u8],
-) -> io::Result<Then> {
+) -> io::Result<Connection> {
     let Ok(mut ask) = serde_json::from_slice::<Ask<'_>>(body) else {
         socket
-            .write_all(&json("400 Bad Request", "", &tongue.error("no request that can be read", 400)))
+            .write_all(&json("400 Bad Request", "", &dialect.error("no request that can be read", 400)))
             .await?;
-        return Ok(Then::Next);
+        return Ok(Connection::KeepAlive);
     };
-    if tongue == Tongue::Gemini {
+    if dialect == Dialect::Gemini {
         (ask.model, ask.stream) = named_in(line);
     }
     let model = models.named(&ask.model);
-    let said = model.in_tongue(tongue);
+    let written = model.in_dialect(dialect);
     let fall = model.call();
     if model.plan.wait > 0 {
         Alarm::new()?.until(clock::now() + clock::millis(model.plan.wait)).await?;
@@ -125,29 +125,29 @@ async fn complete(
         Some(Fall::Status(status, wait)) => {
             let headers = wait.map(|seconds| format!("retry-after: {seconds}\r\n")).unwrap_or_default();
             let answer =
-                json(&format!("{status} Fallen"), &headers, &tongue.error("the mock has fallen", status));
+                json(&format!("{status} Fallen"), &headers, &dialect.error("the mock has fallen", status));
             socket.write_all(&answer).await?;
-            Ok(Then::Next)
+            Ok(Connection::KeepAlive)
         }
         Some(Fall::Hang) => {
             let mut waste = [0; 64];
             while socket.read(&mut waste).await? > 0 {}
-            Ok(Then::Close)
+            Ok(Connection::Close)
         }
         Some(Fall::Reset) => {
             socket.set_zero_linger()?;
-            Ok(Then::Close)
+            Ok(Connection::Close)
         }
         Some(Fall::Cut(_)) if !ask.stream => {
-            let half = said.whole.len() / 2;
-            socket.write_all(said.whole.get(..half).unwrap_or_default()).await?;
-            Ok(Then::Close)
+            let half = written.whole.len() / 2;
+            socket.write_all(written.whole.get(..half).unwrap_or_default()).await?;
+            Ok(Connection::Close)
         }
-        Some(Fall::Cut(after)) => stream(socket, &model, tongue, &given(&ask), Some(after)).await,
-        None if ask.stream => stream(socket, &model, tongue, &given(&ask), None).await,
+        Some(Fall::Cut(after)) => stream(socket, &model, dialect, &given(&ask), Some(after)).await,
+        None if ask.stream => stream(socket, &model, dialect, &given(&ask), None).await,
         None => {
-            socket.write_all(&said.whole).await?;
-            Ok(Then::Next)
+            socket.write_all(&written.whole).await?;
+            Ok(Connection::KeepAlive)
         }
     }
 }
@@ -174,11 +174,11 @@ fn given(ask: &Ask<'_>) -> String {
 async fn stream(
     socket: &mut TcpStream,
     model: &Model,
-    tongue: Tongue,
+    dialect: Dialect,
     given: &str,
     cut: Option<usize>,
-) -> io::Result<Then> {
-    let (plan, speech) = (&model.plan, &model.in_tongue(tongue).speech);
+) -> io::Result<Connection> {
+    let (plan, speech) = (&model.plan, &model.in_dialect(dialect).speech);
     let mut out = String::with_capacity(1024);
     out.push_str(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncache-control: no-cache\r\ntransfer-encoding: chunked\r\n\r\n",
@@ -191,7 +191,7 @@ async fn stream(
     let mut due = clock::now();
     let goes_on = !plan.stamp && !given.is_empty() && answer::text(plan.chunks).starts_with(given);
     let mut skipped = if goes_on { given.len() } else { 0 };
-    let (mut piece, mut frame, mut said) =
+    let (mut piece, mut frame, mut text) =
         (String::with_capacity(32), String::with_capacity(512), String::new());
     for at in 0..plan.chunks {
         let whole = answer::piece(at);
@@ -206,14 +206,14 @@ async fn stream(
             alarm.until(due).await?;
         }
         if cut == Some(at) {
-            return Ok(Then::Close);
+            return Ok(Connection::Close);
         }
         piece.clear();
         frame.clear();
         out.clear();
         let _infallible =
             if plan.stamp { write!(piece, "t{} ", clock::now()) } else { write!(piece, "{rest}") };
-        said.push_str(&piece);
+        text.push_str(&piece);
         speech.piece(&mut frame, at, &piece);
         chunk(&mut out, &frame);
         socket.write_all(out.as_bytes()).await?;
@@ -222,15 +222,15 @@ async fn stream(
         }
     }
     if cut.is_some() {
-        return Ok(Then::Close);
+        return Ok(Connection::Close);
     }
     out.clear();
-    for frame in &speech.closing(&said) {
+    for frame in &speech.closing(&text) {
         chunk(&mut out, frame);
     }
     out.push_str("0\r\n\r\n");
     socket.write_all(out.as_bytes()).await?;
-    Ok(Then::Next)
+    Ok(Connection::KeepAlive)
 }
 
 /// One event as one chunk of the body.

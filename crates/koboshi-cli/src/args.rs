@@ -2,19 +2,27 @@
 
 use std::path::PathBuf;
 
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use koboshi_config::Config;
 use koboshi_config::config::Language;
 use koboshi_report::phrase::Lang;
 
+use crate::drill::DrillArgs;
 use crate::import::ImportCommand;
 use crate::init::InitArgs;
+use crate::key::KeyCommand;
 use crate::repair::RepairArgs;
 use crate::replay::GuardCommand;
 use crate::run::RunArgs;
 use crate::serve::ServeArgs;
-use crate::state::args::{self as state, CoolArgs, JournalArgs, ResumeArgs, StatusArgs};
-use crate::supervise::{LogsArgs, OrderArgs, SuperviseArgs};
+use crate::shell;
+use crate::state::args::{
+    self as state, CoolArgs, JournalArgs, PauseArgs, ResumeArgs, SpendArgs, StatusArgs,
+};
+use crate::supervise::{LogsArgs, OrderArgs, ReloadArgs, SuperviseArgs};
+use crate::up::UpArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,6 +54,16 @@ Times are shown in your time zone: --zone, else TZ, else the machine's. Where no
 or to COLUMNS; output to a file or a pipe is not wrapped unless COLUMNS is set.
 
 Exit status: 0 no problem was found, 1 an error was found, 2 the input is empty, no text or cannot be read.";
+
+const KEY_EXAMPLES: &str = "\
+Examples:
+  koboshi key new laptop                          print a new key, and write its hash into koboshi.yaml
+  koboshi key new intern --budget-day 2 --rate 30 --route assistant
+  koboshi key revoke laptop
+
+A running gateway takes the change by itself when its file changes, or after `koboshi reload`.
+
+Exit status: 0 done, 2 the config cannot be changed, and why.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
@@ -108,6 +126,12 @@ pub(crate) enum Command {
     /// Keep the agents of the config running: start them again after failures, wait for their limits
     #[command(after_help = crate::supervise::EXAMPLES)]
     Supervise(SuperviseArgs),
+    /// Start the gateway and keep the agents of the config running, in one process
+    #[command(after_help = crate::up::EXAMPLES)]
+    Up(UpArgs),
+    /// Read the config of the running supervisor again: agents are restarted only where they must be
+    #[command(after_help = crate::supervise::RELOAD_EXAMPLES)]
+    Reload(ReloadArgs),
     /// Start an agent of the supervisor now
     #[command(
         after_help = "Examples:\n  koboshi start reviewer/website\n\nExit status: 0 done, 2 no supervisor or no such agent."
@@ -141,6 +165,9 @@ pub(crate) enum Command {
     /// Check the config and show mistakes with line and column
     #[command(after_help = CHECK_EXAMPLES)]
     Check(ConfigArgs),
+    /// Rehearse failures of providers against the config: what would clients see, and what would make it better?
+    #[command(after_help = crate::drill::EXAMPLES)]
+    Drill(DrillArgs),
     /// Show what is known of models, and where each fact comes from
     #[command(after_help = MODELS_EXAMPLES)]
     Models(ModelsArgs),
@@ -153,9 +180,18 @@ pub(crate) enum Command {
     /// Put a provider, account, model or target into cooldown until a time of your choice
     #[command(after_help = state::COOL_EXAMPLES)]
     Cool(CoolArgs),
+    /// Keep an agent from being started until a time of your choice
+    #[command(after_help = state::PAUSE_EXAMPLES)]
+    Pause(PauseArgs),
     /// Show what happened: errors, retries, cooldowns; newest last
     #[command(after_help = state::JOURNAL_EXAMPLES)]
     Journal(JournalArgs),
+    /// Show what answers cost, by key, model, route, agent or day, and how much of each budget is used
+    #[command(after_help = state::SPEND_EXAMPLES)]
+    Spend(SpendArgs),
+    /// Make and revoke the keys of clients, in the config
+    #[command(subcommand, after_help = KEY_EXAMPLES)]
+    Key(KeyCommand),
     /// List every kind of error with its codes; as JSON also whether a retry may help
     #[command(after_help = CODES_EXAMPLES)]
     Codes(CodesArgs),
@@ -236,7 +272,8 @@ pub(crate) struct ExplainArgs {
     pub(crate) is_error: Option<bool>,
     #[command(flatten)]
     pub(crate) rules: RuleArgs,
-    /// The instant to count waits from [default: now]
+    /// The instant that counts as now, and that waits are counted from where no time stands in the text [default: the clock for now;
+    /// for waits the last change of the file, or now for standard input]
     #[arg(long, value_name = "TIME", value_parser = crate::clock::Instant::parse)]
     pub(crate) now: Option<crate::clock::Instant>,
     /// Your time zone, for times without one and for times that are shown [default: TZ, else the machine's; where
@@ -277,17 +314,17 @@ pub(crate) struct LangArgs {
 }
 
 impl LangArgs {
-    /// The language that was asked for on the command line.
+    /// The language of the command line.
     pub(crate) fn asked(&self) -> Option<Lang> {
         self.lang
     }
 
-    /// The language asked for, or the one of the config, or the one of the environment, or English.
+    /// The language of the command line, else of the config, else of the environment, else English.
     pub(crate) fn get(&self, config: &Config) -> Lang {
         self.get_with(config.language)
     }
 
-    /// The same, with the language that a config names, be it one that cannot be used otherwise.
+    /// The same, with the language that a config names, even a config that cannot be used.
     pub(crate) fn get_with(&self, named: Option<Language>) -> Lang {
         let from_config = || named.and_then(|language| Lang::from_tag(language.name()));
         let from_environment = || {
@@ -369,6 +406,18 @@ pub(crate) struct CheckArgs {
     pub(crate) min: f64,
     #[command(flatten)]
     pub(crate) rules: RuleArgs,
+}
+
+/// A file where no argument is expected is most often the config: its flag is named.
+pub(crate) fn with_hint(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidArg) else { return error };
+    let is_file = [".yaml", ".yml"].iter().any(|end| given.ends_with(end)) && !given.starts_with('-');
+    if error.kind() == ErrorKind::UnknownArgument && is_file {
+        let hint =
+            StyledStr::from(format!("a config is named with its flag: --config {}", shell::word(given)));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint]));
+    }
+    error
 }
 
 fn parse_lang(text: &str) -> Result<Lang, String> {

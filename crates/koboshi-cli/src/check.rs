@@ -1,6 +1,6 @@
 //! `koboshi check`: is the config valid, and what does it change?
 //!
-//! What is wrong goes to standard output like every other answer of a command; standard error and exit status 2 are for
+//! Problems go to standard output like every other answer of a command; standard error and exit status 2 are for
 //! a file that cannot be read at all. Warnings (old names of keys, an address without its usual path) do not change the exit status.
 
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ use koboshi_config::Config;
 use koboshi_config::check::{Problem, Problems};
 use koboshi_config::config::Language;
 use koboshi_config::file::{check_file, locate, usual_places};
-use koboshi_config::load::{Loaded, Outside};
+use koboshi_config::load::{Environment, LoadedConfig};
 use koboshi_config::schema::{Difference, differences_in, json_schema};
 use serde_json::{Value as Json, json};
 
@@ -34,10 +34,10 @@ pub(crate) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {
     }
     let lookup = |name: &str| std::env::var(name).ok();
     let file = locate(args.file.as_deref(), &lookup);
-    let outside = Outside { lookup: &lookup, experts: experts::OF_CHECK };
+    let outside = Environment { lookup: &lookup, experts: experts::OF_CHECK };
     let (loaded, warnings) = match file.as_deref().map(|file| check_file(file, outside)) {
         None => (Ok(Config::default()), Vec::new()),
-        Some(Ok(Loaded { config, warnings, .. })) => (Ok(config), warnings),
+        Some(Ok(LoadedConfig { config, warnings, .. })) => (Ok(config), warnings),
         Some(Err(problems)) => {
             let warnings = problems.warnings().to_vec();
             (Err(problems), warnings)
@@ -101,7 +101,7 @@ fn good(
         }
         None => {
             let places: Vec<String> = looked_in.iter().map(|place| place.display().to_string()).collect();
-            writeln!(out, "{}", say.text("check-no-file", &[("places", &places.join(", "))]))?;
+            writeln!(out, "{}", say.text("check-no-file", &[("places", &say.list(&places))]))?;
         }
     }
     let changes = differences_in(config, say.language());
@@ -141,7 +141,7 @@ fn bad(out: &mut impl Write, problems: &Problems, say: &Say) -> io::Result<()> {
     writeln!(out, "{BAD}{counted}{BAD:#}{more}{described}")
 }
 
-/// The problem as it says itself, with its message and its marks in colour.
+/// A problem with its message and its marks in colour.
 fn coloured(problem: &Problem, language: Language, style: Style) -> String {
     let plain = problem.show(language);
     let said = problem.message.get(language);
@@ -155,6 +155,20 @@ fn coloured(problem: &Problem, language: Language, style: Style) -> String {
         _ => line.to_owned(),
     });
     std::iter::once(first).chain(rest).collect::<Vec<_>>().join("\n")
+}
+
+/// What `check` says about a file, as JSON.
+pub(crate) fn checked(file: Option<&Path>, language: Language) -> Json {
+    let lookup = |name: &str| std::env::var(name).ok();
+    let outside = Environment { lookup: &lookup, experts: experts::OF_CHECK };
+    match file.map(|file| check_file(file, outside)) {
+        None => as_json(None, &Ok(Config::default()), &[], language),
+        Some(Ok(LoadedConfig { config, warnings, .. })) => as_json(file, &Ok(config), &warnings, language),
+        Some(Err(problems)) => {
+            let warnings = problems.warnings().to_vec();
+            as_json(file, &Err(problems), &warnings, language)
+        }
+    }
 }
 
 fn as_json(

@@ -1,6 +1,6 @@
 //! The one place that reads the real clock and the machine's zone.
 //!
-//! Everything else is told the time, so that it can be tested and replayed.
+//! All other code gets the time as an argument, so that it can be tested and replayed.
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{Timestamp, Zoned};
@@ -16,7 +16,7 @@ pub(crate) fn now() -> Zoned {
     Timestamp::now().to_zoned(TimeZone::system())
 }
 
-/// A moment, to tell how long something takes.
+/// A moment, to measure how long something takes.
 #[expect(clippy::disallowed_methods, reason = "this is where the real time comes in")]
 pub(crate) fn tick() -> std::time::Instant {
     std::time::Instant::now()
@@ -29,7 +29,7 @@ pub(crate) fn parse_zone(text: &str) -> Result<TimeZone, String> {
         .map_err(|_| format!("`{text}` is no time zone: write it like Asia/Tokyo, Europe/Paris or UTC"))
 }
 
-/// The zone that this machine or its user has chosen: none where the machine was never told, as in most containers.
+/// The zone of this machine or its user: none where it was never set, as in most containers.
 pub(crate) fn chosen_zone() -> Option<TimeZone> {
     let set = std::env::var_os("TZ").is_some_and(|zone| !zone.is_empty());
     let zone = TimeZone::try_system().ok();
@@ -48,7 +48,7 @@ pub(crate) fn japan() -> Option<TimeZone> {
     zones().get("Asia/Tokyo").ok()
 }
 
-/// An instant and the zone that was written with it. `Z` alone says when, not where.
+/// An instant and the zone that was written with it. `Z` alone gives the time, not the place.
 #[derive(Debug, Clone)]
 pub(crate) struct Instant {
     pub(crate) at: Timestamp,
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_told_what_would_be_right() {
+    fn the_error_of_a_wrong_time_shows_a_right_one() {
         assert!(parse("yesterday").unwrap_err().contains("2026-11-15T12:00:00Z"));
     }
 }

@@ -12,7 +12,8 @@ use crate::{Exit, Failure, settings};
 
 pub(crate) fn run(args: &CodesArgs) -> Result<Exit, Failure> {
     let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
-    let config = settings::load_without_keys(args.config.file.as_deref(), &args.lang)?;
+    let found = settings::find_or_go_on(args.config.file.as_deref(), &args.lang)?;
+    let config = found.map(|(_, loaded)| loaded.config).unwrap_or_default();
     let lang = args.lang.get(&config);
     let prefix = args.prefix.as_deref().unwrap_or(&config.code_prefix);
     let mut out = stdout().lock();
@@ -39,7 +40,15 @@ fn text(out: &mut impl Write, prefix: &str, phrases: &Phrases, lang: Lang) -> io
             phrases.message(lang, row.kind, None)
         )?;
     }
-    Ok(())
+    let note =
+        phrases.text(lang, "codes-own-key", &[("kinds", &own_key_kinds(lang.comma()))]).unwrap_or_default();
+    writeln!(out, "\n{note}")
+}
+
+/// The kinds that are about a key, and go out with another status where it is the gateway's own.
+fn own_key_kinds(comma: &str) -> String {
+    let of_keys = TABLE.iter().filter(|row| matches!(row.http_status, Some(401 | 403)));
+    of_keys.map(|row| row.name).collect::<Vec<_>>().join(comma)
 }
 
 fn json(out: &mut impl Write, prefix: &str, phrases: &Phrases, lang: Lang) -> io::Result<()> {
@@ -85,9 +94,10 @@ fn markdown(out: &mut impl Write, prefix: &str) -> io::Result<()> {
     writeln!(out, "| kind | code | stream | HTTP | origin | scope | same | other | later | health | when |")?;
     writeln!(out, "|---|---|---|---|---|---|---|---|---|---|---|")?;
     for row in TABLE {
+        let mark = if matches!(row.http_status, Some(401 | 403)) { " †" } else { "" };
         writeln!(
             out,
-            "| `{}` | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| `{}` | {} | {} | {}{mark} | {} | {} | {} | {} | {} | {} | {} |",
             row.name,
             row.kind.code(prefix),
             row.stream_code,
@@ -103,7 +113,7 @@ fn markdown(out: &mut impl Write, prefix: &str) -> io::Result<()> {
     }
     writeln!(
         out,
-        "\nTowards a client, a dead credential *of the gateway* is answered with 502, so that the client does not throw away its own key.\n"
+        "\n† 502 where the provider refused a key *of the gateway*: 401 or 403 would make the client throw away its own key.\n"
     )?;
     writeln!(
         out,

@@ -1,6 +1,7 @@
-//! Who is asked about a config besides the table of its keys: the simulated provider for its models, and the gateway for everything that
-//! it would refuse. `check`, `serve` and a reload ask the same ones, so they differ in one thing only: whether the API keys of providers that
-//! the file does not describe are in the environment, which `check` cannot know of a gateway that runs elsewhere.
+//! The checks of a config beyond the table of its keys: the simulated provider checks its models, the gateway everything that it would refuse,
+//! and the supervisor its schedules and kinds of programs. `check`, `serve` and a reload use the same ones. They differ in one thing only:
+//! whether the API keys of providers that the file does not describe are in the environment, which `check` cannot know for a gateway that
+//! runs elsewhere.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +13,7 @@ use koboshi_config::load::{Experts, Unservable};
 use koboshi_config::words::Text;
 use koboshi_gateway::{Refusal, refusals, unset_variables};
 
-use crate::{clock, sim_names};
+use crate::{clock, kinds, sim_names, supervise};
 
 /// Stands for a key that is not set here.
 const KEY_ELSEWHERE: &str = "not-set-here";
@@ -20,7 +21,7 @@ const KEY_ELSEWHERE: &str = "not-set-here";
 /// All of them.
 pub(crate) const ALL: Experts = Experts { sim: sim_names::mistake, gateway: unservable, unset };
 
-/// The same for a file that is only checked: `serve` opens the store itself, and may be given another one.
+/// The same for a file that is only checked: `serve` opens the store itself, perhaps another one.
 pub(crate) const OF_CHECK: Experts = Experts { gateway: with_store, ..ALL };
 
 fn with_store(config: &Config) -> Vec<Unservable> {
@@ -49,12 +50,14 @@ fn unservable(config: &Config) -> Vec<Unservable> {
         std::env::var(name).ok().or_else(elsewhere)
     };
     let found = refusals(config, &clock::zones(), &lookup);
-    // Rule files and the models file are looked at elsewhere, with the place in them. Variables that are not set are a warning.
+    // Rule files and the models file are checked elsewhere, with the place in them. Unset variables are a warning.
     let others = found.into_iter().filter(|one| !matches!(one.key, "rules" | "models_file" | "routes"));
-    others.map(|one| Unservable { why: reason(config, &one), key: one.key, entry: one.entry }).collect()
+    let of_gateway =
+        others.map(|one| Unservable { why: reason(config, &one), key: one.key, entry: one.entry });
+    of_gateway.chain(supervise::unusable_schedules(config)).chain(kinds::unusable(config)).collect()
 }
 
-/// The reason in words. The gateway says it in English only, so a file that cannot be opened is told here.
+/// The reason as text. The gateway has English only, so a file that cannot be opened is described here.
 fn reason(config: &Config, refusal: &Refusal) -> Text {
     let path = path_of(config, refusal);
     let closed = path.and_then(|path| Some((path, cannot_open(File::open(path).err()?.kind())?)));
@@ -70,7 +73,7 @@ fn reason(config: &Config, refusal: &Refusal) -> Text {
 fn path_of<'c>(config: &'c Config, refusal: &Refusal) -> Option<&'c Path> {
     let provider = || config.providers.get(&refusal.entry);
     match refusal.key {
-        "degrade.answers_file" => config.degrade.answers.as_deref(),
+        "degrade.answers_file" => config.degrade.answers_file.as_deref(),
         "providers.*.ca_file" => provider()?.ca_file.as_deref(),
         "providers.*.credentials_file" => provider()?.credentials_file.as_deref(),
         _ => None,

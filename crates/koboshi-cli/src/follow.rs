@@ -1,7 +1,8 @@
-//! Files that a config names (rules, facts of models, prepared answers, certificates): when what is in them changes, the config is to be taken anew.
+//! Follows the files that a config names (rules, facts of models, prepared answers, certificates): when their content changes, the config
+//! is reloaded.
 //!
-//! What counts is the content, as with the config itself, and a new content counts when two looks in a row saw the same: a file that is
-//! being written does no harm. Whether the new content is good is found out by whoever takes it.
+//! The content counts, as with the config itself, and new content counts when two checks in a row read the same: a file that is
+//! being written does no harm. The reload itself checks whether the new content is good.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use koboshi_config::Config;
 
-/// No file that a config names is longer; of one that is, the beginning is looked at.
-const LONGEST: u64 = 4 * 1024 * 1024;
+/// Of longer files only the beginning is read.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 /// The files of one config.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Files {
     paths: Vec<PathBuf>,
     taken: u64,
@@ -26,15 +27,19 @@ impl Files {
     pub(crate) fn of(config: &Config) -> Self {
         let of_providers =
             config.providers.values().flat_map(|one| one.ca_file.iter().chain(&one.credentials_file));
-        let named =
-            config.rules.iter().chain(&config.models_file).chain(&config.degrade.answers).chain(of_providers);
+        let named = config
+            .rules
+            .iter()
+            .chain(&config.models_file)
+            .chain(&config.degrade.answers_file)
+            .chain(of_providers);
         let paths: Vec<PathBuf> = named.cloned().collect();
-        Self { taken: look(&paths), paths, pending: None }
+        Self { taken: hash_contents(&paths), paths, pending: None }
     }
 
-    /// Looks at them; says whether something new is to be taken. `now`: somebody says that they are complete.
+    /// Checks them; returns whether to reload. `now`: the user says that they are complete.
     pub(crate) fn changed(&mut self, now: bool) -> bool {
-        let seen = look(&self.paths);
+        let seen = hash_contents(&self.paths);
         if seen == self.taken {
             self.pending = None;
             return false;
@@ -48,8 +53,8 @@ impl Files {
     }
 }
 
-/// What is in all of them, as a number.
-fn look(paths: &[PathBuf]) -> u64 {
+/// A hash of all contents.
+fn hash_contents(paths: &[PathBuf]) -> u64 {
     let mut hash = DefaultHasher::new();
     for path in paths {
         content(path).hash(&mut hash);
@@ -57,10 +62,10 @@ fn look(paths: &[PathBuf]) -> u64 {
     hash.finish()
 }
 
-/// None for a file that cannot be read; that it can be read again is a change too.
+/// The content; none for a file that cannot be read, so that becoming readable is a change too.
 fn content(path: &Path) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    File::open(path).ok()?.take(MAX_BYTES).read_to_end(&mut bytes).ok()?;
     Some(bytes)
 }
 
@@ -69,12 +74,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_content_counts_when_two_looks_saw_it() {
+    fn content_counts_when_two_checks_read_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("answers.yaml");
         std::fs::write(&path, "one").unwrap();
         let mut config = Config::default();
-        config.degrade.answers = Some(path.clone());
+        config.degrade.answers_file = Some(path.clone());
         let mut files = Files::of(&config);
         assert!(!files.changed(false));
         std::fs::write(&path, "half").unwrap();
@@ -82,8 +87,8 @@ mod tests {
         std::fs::write(&path, "whole").unwrap();
         assert!(!files.changed(false));
         assert!(files.changed(false));
-        assert!(!files.changed(false), "told once");
-        std::fs::write(&path, "told").unwrap();
+        assert!(!files.changed(false), "reported once");
+        std::fs::write(&path, "changed").unwrap();
         assert!(files.changed(true));
         std::fs::remove_file(&path).unwrap();
         assert!(files.changed(true), "gone");

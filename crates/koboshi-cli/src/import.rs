@@ -1,7 +1,7 @@
 //! `koboshi import`: configs of other gateways, translated into ours.
 //!
-//! The config goes to standard output or into a file; what could not be carried over goes to standard error, so that the two can be
-//! told apart in a pipe, and as comments into the config. Where both end up on one terminal, the comments alone say it.
+//! The config goes to standard output or into a file; what could not be carried over goes to standard error, so that a pipe can separate
+//! the two, and as comments into the config. Where both end up on one terminal, only the comments are printed.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, IsTerminal, Read, Write};
@@ -11,8 +11,8 @@ use anstream::{stderr, stdout};
 use anstyle::{AnsiColor, Style};
 use clap::{Args, Subcommand};
 use koboshi_config::config::Language;
-use koboshi_config::litellm::{Imported, Level, translate};
-use koboshi_config::load::LARGEST;
+use koboshi_config::litellm::{Level, Translation, translate};
+use koboshi_config::load::MAX_BYTES;
 use serde_json::json;
 
 use crate::args::{Format, LangArgs};
@@ -71,10 +71,10 @@ pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
     let text = String::from_utf8(bytes).map_err(|_| {
         Failure::new(say.text("input-binary", &[("name", &name), ("command", "import litellm -")]))
     })?;
-    let imported =
+    let translation =
         translate(&name, &text, language).map_err(|problems| Failure::new(problems.show(language)))?;
     if let Some(output) = &args.output {
-        write(output, &imported.text, args.force).map_err(|error| {
+        write(output, &translation.text, args.force).map_err(|error| {
             let place = output.display().to_string();
             match error.kind() {
                 ErrorKind::AlreadyExists => Failure::new(say.text("import-there", &[("place", &place)])),
@@ -87,17 +87,17 @@ pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
     }
     match args.format {
         Format::Json => {
-            let answer = as_json(&name, args.output.as_deref(), &imported, language);
+            let answer = as_json(&name, args.output.as_deref(), &translation, language);
             let mut out = stdout().lock();
             serde_json::to_writer_pretty(&mut out, &answer).map_err(std::io::Error::from)?;
             writeln!(out)?;
         }
         Format::Text => {
             if args.output.is_none() {
-                stdout().lock().write_all(imported.text.as_bytes())?;
+                stdout().lock().write_all(translation.text.as_bytes())?;
             }
             if !shown_in_comments(args) {
-                notes(&imported, &name, &say)?;
+                notes(&translation, &name, &say)?;
             }
             if let Some(output) = &args.output {
                 let place = output.display().to_string();
@@ -107,18 +107,18 @@ pub(crate) fn run(command: &ImportCommand) -> Result<Exit, Failure> {
             }
         }
     }
-    Ok(if imported.is_complete() { Exit::Good } else { Exit::Found })
+    Ok(if translation.is_complete() { Exit::Good } else { Exit::Found })
 }
 
-/// Whether the person who would read the notes has them on the screen already, as comments of the config.
+/// Whether the reader of the notes sees them already, as comments of the config.
 fn shown_in_comments(args: &LitellmArgs) -> bool {
     args.output.is_none() && std::io::stdout().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// What is not the same as before, and what to do.
-fn notes(imported: &Imported, name: &str, say: &Say) -> Result<(), Failure> {
+/// What differs from before, and what to do.
+fn notes(translation: &Translation, name: &str, say: &Say) -> Result<(), Failure> {
     let mut out = stderr().lock();
-    for note in &imported.notes {
+    for note in &translation.notes {
         let (style, label) = match note.level {
             Level::Left => (LEFT, say.text("import-left", &[])),
             Level::Changed => (Style::new(), say.text("import-changed", &[])),
@@ -127,15 +127,20 @@ fn notes(imported: &Imported, name: &str, say: &Say) -> Result<(), Failure> {
         let (line, key, reason) = (note.line, &note.key, note.reason.get(say.language()));
         writeln!(out, "{name}:{line}: {style}{label}{style:#} `{key}`: {reason}")?;
     }
-    if !imported.variables.is_empty() {
-        let names: Vec<&str> = imported.variables.iter().map(String::as_str).collect();
-        writeln!(out, "{}", say.text("import-variables", &[("names", &names.join(", "))]))?;
+    if !translation.variables.is_empty() {
+        let names: Vec<&str> = translation.variables.iter().map(String::as_str).collect();
+        writeln!(out, "{}", say.text("import-variables", &[("names", &say.list(&names))]))?;
     }
     Ok(())
 }
 
-fn as_json(name: &str, output: Option<&Path>, imported: &Imported, language: Language) -> serde_json::Value {
-    let notes: Vec<_> = imported
+fn as_json(
+    name: &str,
+    output: Option<&Path>,
+    translation: &Translation,
+    language: Language,
+) -> serde_json::Value {
+    let notes: Vec<_> = translation
         .notes
         .iter()
         .map(|note| {
@@ -150,16 +155,16 @@ fn as_json(name: &str, output: Option<&Path>, imported: &Imported, language: Lan
     json!({
         "file": name,
         "written": output.map(|output| output.display().to_string()),
-        "complete": imported.is_complete(),
-        "variables": imported.variables,
+        "complete": translation.is_complete(),
+        "variables": translation.variables,
         "notes": notes,
-        "config": imported.text,
+        "config": translation.text,
     })
 }
 
 /// At most as much as a config may have, so that a device or a log is not read to its end.
 fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    let limit = u64::try_from(LARGEST).unwrap_or(u64::MAX).saturating_add(1);
+    let limit = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
     let read = if path == Path::new("-") {
         std::io::stdin().lock().take(limit).read_to_end(&mut bytes)

@@ -1,7 +1,7 @@
-//! `koboshi init`: a first config for the providers whose keys are there, in a file that was not there.
+//! `koboshi init`: writes a first config for the providers whose keys are in the environment, into a new file.
 //!
 //! On a terminal it asks which providers and which language; elsewhere the environment decides. Whatever is chosen, `koboshi serve` can
-//! start with it: a provider without a key stands in comments. What somebody has written is never overwritten unasked.
+//! start with it: a provider without a key is commented out. An existing file is never overwritten unasked.
 
 mod ask;
 
@@ -13,7 +13,7 @@ use anstream::stdout;
 use clap::Args;
 use koboshi_config::file::FILE_NAME;
 use koboshi_config::gateway::ProviderKind;
-use koboshi_config::init::{Choice, OFFERS, look, text};
+use koboshi_config::init::{Choice, OFFERS, detect, missing, text};
 
 use crate::args::LangArgs;
 use crate::say::Say;
@@ -54,13 +54,13 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn run(args: &InitArgs) -> Result<Exit, Failure> {
-    // The config that is there may be broken: that is why somebody writes a new one.
+    // The existing config may be broken: that may be why the user writes a new one.
     let mut say = Say::new(settings::language(&args.lang))?;
     if !args.print {
         refuse_early(args, &say)?;
     }
     let lookup = |name: &str| std::env::var(name).ok();
-    let known: Vec<Choice> = OFFERS.iter().map(|offer| usable(look(offer, &lookup))).collect();
+    let known: Vec<Choice> = OFFERS.iter().map(|offer| usable(detect(offer, &lookup))).collect();
     let asks = !args.yes && !args.print && args.providers.is_none() && is_terminal();
     let choices = match &args.providers {
         Some(names) => named(names, &known, &say)?,
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &InitArgs) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-/// The commands that check a file and serve it; the usual one need not be named.
+/// The commands that check a file and serve it; the default file need not be named.
 pub(crate) fn next_commands(file: &Path) -> (String, String) {
     if file == Path::new(FILE_NAME) {
         return ("koboshi check".to_owned(), "koboshi serve".to_owned());
@@ -106,25 +106,32 @@ fn is_terminal() -> bool {
 
 /// Which providers can be used, and which not yet.
 fn summary(choices: &[Choice], say: &Say) -> Vec<String> {
-    let variables = |ready: bool| -> Vec<&str> {
-        let name = |choice: &Choice| choice.variable.or(choice.offer.keys.first().copied());
-        let with_key = choices.iter().filter(|choice| choice.offer.needs_key());
-        with_key.filter(|choice| choice.is_ready() == ready).filter_map(name).collect()
-    };
+    let with_key = || choices.iter().filter(|choice| choice.offer.needs_key());
+    let found: Vec<&str> = with_key().filter_map(|choice| choice.variable).collect();
+    let lacking: Vec<&str> = with_key().flat_map(lacks).collect();
     let keyless = choices.iter().filter(|choice| !choice.offer.needs_key()).map(|choice| choice.offer.name);
     let keyless: Vec<&str> = keyless.collect();
-    let lists =
-        [("init-found", variables(true)), ("init-keyless", keyless), ("init-without-key", variables(false))];
+    let lists = [("init-found", found), ("init-keyless", keyless), ("init-without-key", lacking)];
     let named = lists.into_iter().filter(|(_, names)| !names.is_empty());
     let mut lines: Vec<String> =
-        named.map(|(id, names)| say.text(id, &[("names", &names.join(", "))])).collect();
+        named.map(|(id, names)| say.text(id, &[("names", &say.list(&names))])).collect();
     if !choices.iter().any(Choice::is_ready) {
         lines.insert(0, say.text("init-none", &[]));
     }
     lines
 }
 
-/// The variable for Google's cloud is for all of Google's programs: only a key file of a service account counts.
+/// The variables that a choice lacks.
+fn lacks(choice: &Choice) -> Vec<&'static str> {
+    if choice.is_ready() {
+        return Vec::new();
+    }
+    let missing = missing(choice.offer, &|name| std::env::var(name).ok());
+    // A variable that is set, and whose value leads to nothing that can be used.
+    if missing.is_empty() { choice.offer.keys.iter().take(1).copied().collect() } else { missing }
+}
+
+/// All of Google's programs use the variable for its cloud: only a key file of a service account counts.
 fn usable(choice: Choice) -> Choice {
     if choice.offer.kind != ProviderKind::Vertex {
         return choice;
@@ -143,7 +150,7 @@ fn named(names: &[String], known: &[Choice], say: &Say) -> Result<Vec<Choice>, F
     let find = |name: &String| {
         let found = known.iter().find(|choice| choice.offer.name == name.trim()).cloned();
         found.ok_or_else(|| {
-            Failure::new(say.text("init-unknown-provider", &[("name", name), ("known", &all.join(", "))]))
+            Failure::new(say.text("init-unknown-provider", &[("name", name), ("known", &say.list(&all))]))
         })
     };
     let mut once: Vec<&String> = Vec::new();
@@ -155,7 +162,7 @@ fn named(names: &[String], known: &[Choice], say: &Say) -> Result<Vec<Choice>, F
     once.into_iter().map(find).collect()
 }
 
-/// Nobody answers questions for a file that cannot be written.
+/// Checks that the file can be written, before the user answers questions.
 fn refuse_early(args: &InitArgs, say: &Say) -> Result<(), Failure> {
     let place = args.file.display().to_string();
     if args.file.is_dir() {
@@ -175,7 +182,7 @@ fn write(args: &InitArgs, text: &str, say: &Say) -> Result<(), Failure> {
     if args.force {
         options.create(true).truncate(true);
     } else {
-        // Asking first and writing then would leave a moment for somebody else.
+        // Checking first and writing then would leave a race.
         options.create_new(true);
     }
     let failed = |error: std::io::Error| match error.kind() {
@@ -189,7 +196,7 @@ fn write(args: &InitArgs, text: &str, say: &Say) -> Result<(), Failure> {
     options.open(&args.file).map_err(failed)?.write_all(text.as_bytes()).map_err(failed)
 }
 
-/// The folder of a new file: whoever names one wants it there.
+/// Makes the folder of a new file.
 pub(crate) fn make_folder(file: &Path) -> std::io::Result<()> {
     match file.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => std::fs::create_dir_all(folder),

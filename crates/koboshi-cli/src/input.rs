@@ -1,32 +1,35 @@
-//! Reads as much of an input as is needed, and no more.
+//! Reads as much of an input as is needed.
 //!
-//! A log of a gigabyte says why it ended in its last lines: files are read from the end, pipes keep only
-//! their head and their tail. Memory stays flat whatever comes in.
+//! The last lines of a log show why it ended, even of a gigabyte: files are read from the end, of pipes only
+//! head and tail are kept. Memory stays bounded for any input.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use jiff::Timestamp;
 use koboshi_report::phrase::Lang;
 
-/// How much of the beginning is kept: enough for any answer that is worth judging whole.
+/// How much of the beginning is kept: enough for any answer that is worth judging as a whole.
 const HEAD: usize = 4 * 1024 * 1024;
 /// How much of the end is kept.
 const TAIL: usize = koboshi::classify::TAIL_BYTES + 4096;
 
-/// How much is looked at to tell text from other data.
+/// How much is examined to distinguish text from other data.
 const SAMPLE: usize = 64 * 1024;
 
 /// How ISO-2022-JP shifts to Japanese letters. No terminal knows these sequences.
 const SHIFTS: [&str; 2] = ["\u{1b}$B", "\u{1b}$@"];
 
-/// An input as far as it was read.
+/// An input, as far as it was read.
 #[derive(Debug)]
 pub(crate) struct Input {
     /// The beginning, or all of it.
     pub(crate) head: String,
     /// The end, where the input is longer than the head.
     tail: Option<String>,
+    /// When the file was last changed; standard input does not say.
+    pub(crate) changed: Option<Timestamp>,
 }
 
 impl Input {
@@ -39,13 +42,17 @@ impl Input {
                 if metadata.is_dir() {
                     return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
                 }
-                if metadata.is_file() { from_file(&mut file, metadata.len()) } else { from_pipe(file) }
+                if !metadata.is_file() {
+                    return from_pipe(file);
+                }
+                let changed = metadata.modified().ok().and_then(|time| Timestamp::try_from(time).ok());
+                Ok(Self { changed, ..from_file(&mut file, metadata.len())? })
             }
             _ => from_pipe(io::stdin().lock()),
         }
     }
 
-    /// The end of the input: what a log is judged by.
+    /// The end of the input, which decides for a log.
     pub(crate) fn end(&self) -> &str {
         self.tail.as_deref().unwrap_or(&self.head)
     }
@@ -55,8 +62,8 @@ impl Input {
         self.end().trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty()
     }
 
-    /// Whether the end of it, which decides, is something other than text that can be read: more than one character in ten is
-    /// no character at all, or ISO-2022-JP shifts to letters of two bytes each.
+    /// Whether the end of it, which decides, is not readable text: more than one character in ten is
+    /// invalid, or ISO-2022-JP shifts to letters of two bytes each.
     pub(crate) fn is_binary(&self) -> bool {
         let end = self.end();
         let sample = end.get(end.ceil_char_boundary(end.len().saturating_sub(SAMPLE))..).unwrap_or_default();
@@ -67,7 +74,7 @@ impl Input {
         other * 10 > sample.chars().count()
     }
 
-    /// Whether something between head and end was not read.
+    /// Whether a part between head and end was not read.
     pub(crate) fn is_cut(&self) -> bool {
         self.tail.is_some()
     }
@@ -83,7 +90,7 @@ pub(crate) fn why_unreadable(error: &io::Error) -> &'static str {
     }
 }
 
-/// What to call an input; none is standard input.
+/// The name of an input; none for standard input.
 pub(crate) fn name_of(path: Option<&Path>, lang: Lang) -> Option<String> {
     let path = path.filter(|path| *path != Path::new("-"))?;
     Some(if lang == Lang::Ja { format!("「{}」", path.display()) } else { path.display().to_string() })
@@ -94,22 +101,22 @@ fn from_file(file: &mut File, len: u64) -> io::Result<Input> {
     if len <= head_len {
         let mut bytes = Vec::new();
         file.take(head_len).read_to_end(&mut bytes)?;
-        return Ok(Input { head: text(&bytes), tail: None });
+        return Ok(Input { head: text(&bytes), tail: None, changed: None });
     }
-    // A long file is a log: of its beginning only what tells the form is of use.
+    // A long file is a log: its beginning only shows its form.
     let mut head = vec![0; 4096];
     file.read_exact(&mut head)?;
     file.seek(SeekFrom::Start(len.saturating_sub(tail_len)))?;
     let mut tail = Vec::new();
     file.take(tail_len).read_to_end(&mut tail)?;
-    Ok(Input { head: text(&head), tail: Some(text(&tail)) })
+    Ok(Input { head: text(&head), tail: Some(text(&tail)), changed: None })
 }
 
 fn from_pipe(mut pipe: impl Read) -> io::Result<Input> {
     let mut head = Vec::new();
     (&mut pipe).take(HEAD as u64).read_to_end(&mut head)?;
     if head.len() < HEAD {
-        return Ok(Input { head: text(&head), tail: None });
+        return Ok(Input { head: text(&head), tail: None, changed: None });
     }
     let mut tail = head.get(HEAD - TAIL..).unwrap_or_default().to_vec();
     let mut buffer = vec![0; 64 * 1024];
@@ -128,16 +135,16 @@ fn from_pipe(mut pipe: impl Read) -> io::Result<Input> {
         }
     }
     let tail = more.then(|| text(tail.get(tail.len().saturating_sub(TAIL)..).unwrap_or_default()));
-    Ok(Input { head: text(&head), tail })
+    Ok(Input { head: text(&head), tail, changed: None })
 }
 
-/// Control characters that no terminal output holds, and what stands for bytes that are no UTF-8.
+/// Control characters that no terminal output contains, and the replacement of bytes that are no UTF-8.
 fn is_no_text(c: char) -> bool {
     c == '\u{fffd}'
         || (c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{7}' | '\u{8}' | '\u{c}' | '\u{1b}'))
 }
 
-/// Bytes that are no UTF-8 become replacement characters: a log is read whatever it holds. UTF-16 is known by its mark: Windows
+/// Bytes that are no UTF-8 become replacement characters: any log can be read. UTF-16 is recognised by its mark: Windows
 /// shells write it into redirected files.
 fn text(bytes: &[u8]) -> String {
     let wide = |rest: &[u8], unit: fn([u8; 2]) -> u16| {
@@ -171,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_told_from_other_data() {
+    fn text_differs_from_other_data() {
         let is_binary = |bytes: &[u8]| from_pipe(bytes).unwrap().is_binary();
         let noise: Vec<u8> = (0..4096u32).map(|at| at.wrapping_mul(2_654_435_761).to_le_bytes()[2]).collect();
         assert!(is_binary(&noise));

@@ -1,6 +1,6 @@
 //! `koboshi completions` and `koboshi man`: shell completions and manual pages.
 //!
-//! Both are made from the definition of the command line, so they cannot differ from it. The packages call them when they are built.
+//! Both are generated from the definition of the command line, so they cannot differ from it. The package builds run them.
 
 use std::io::Write;
 use std::path::Path;

@@ -8,7 +8,7 @@ use anstyle::Style;
 use koboshi::models::{Facts, Models};
 use koboshi_config::Config;
 use koboshi_config::gateway::{ProviderKind, SIM};
-use koboshi_config::load::Loaded;
+use koboshi_config::load::LoadedConfig;
 use koboshi_gateway::{Origin, kind_of, owners_of, stated};
 use serde_json::{Map, Value, json};
 
@@ -19,37 +19,37 @@ use crate::{Exit, Failure, settings};
 const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
 
-/// What is known, and by whom.
-struct Known {
+/// What is known of models, and the sources.
+struct ModelSources {
     models: Models,
     config: Config,
-    file: Option<(PathBuf, Loaded)>,
+    file: Option<(PathBuf, LoadedConfig)>,
 }
 
 /// A fact of a model.
 struct Fact {
     key: &'static str,
     value: Value,
-    from: From,
+    from: FactOrigin,
 }
 
-/// Where it comes from.
-enum From {
-    Config(Place),
-    File(Place),
+/// The source of a fact.
+enum FactOrigin {
+    Config(FileLine),
+    File(FileLine),
     BuiltIn(u64),
-    Simulated,
     Assumed,
 }
 
 /// A file and a line.
-struct Place(String, Option<u64>);
+struct FileLine(String, Option<u64>);
 
 pub(crate) fn run(args: &ModelsArgs) -> Result<Exit, Failure> {
-    let file = settings::look_without_keys(args.config.file.as_deref(), &args.lang)?;
+    let file = settings::find_or_go_on(args.config.file.as_deref(), &args.lang)?;
     let config = file.as_ref().map(|(_, loaded)| loaded.config.clone()).unwrap_or_default();
     let say = Say::new(args.lang.get(&config))?;
-    let known = Known { models: koboshi_gateway::models(&config).map_err(Failure::new)?, config, file };
+    let known =
+        ModelSources { models: koboshi_gateway::models(&config).map_err(Failure::new)?, config, file };
     let names = if args.names.is_empty() { known.named() } else { known.meant(&args.names) };
     let mut out = stdout().lock();
     match args.format {
@@ -70,16 +70,16 @@ pub(crate) fn run(args: &ModelsArgs) -> Result<Exit, Failure> {
     Ok(Exit::Good)
 }
 
-impl Known {
-    /// The models that the config names: links of its chains that always mean the same model.
+impl ModelSources {
+    /// The models that the config names: links of its chains without a placeholder.
     fn named(&self) -> Vec<String> {
         let routes = self.config.routes.values();
-        let links = routes.flat_map(|route| route.chain.iter().chain(&route.simple));
-        let links = links.chain(&self.config.degrade.simple).filter(|link| !link.contains("{model}"));
+        let links = routes.flat_map(|route| route.chain.iter().chain(&route.simple_model));
+        let links = links.chain(&self.config.degrade.simple_model).filter(|link| !link.contains("{model}"));
         each_once(links.cloned())
     }
 
-    /// The models that were asked for; a route stands for the models of its chain.
+    /// The models that the user names; a route stands for the models of its chain.
     fn meant(&self, names: &[String]) -> Vec<String> {
         let each = names.iter().flat_map(|name| match self.config.routes.get(name) {
             Some(route) => route.chain.iter().map(|link| link.replace("{model}", name)).collect(),
@@ -88,7 +88,7 @@ impl Known {
         each_once(each)
     }
 
-    /// Provider, its kind, and the model. A name alone is its maker's.
+    /// Provider, its kind, and the model. A bare name belongs to its maker.
     fn target<'n>(&'n self, name: &'n str) -> (&'n str, ProviderKind, &'n str) {
         let kind = |provider: &str| {
             let own = self.config.providers.get(provider).map(|one| one.kind);
@@ -113,32 +113,33 @@ impl Known {
             let first = layers.iter().find_map(|(facts, origin)| Some((fields(facts).remove(key)?, origin)));
             match first {
                 Some((value, origin)) => Fact { key, value, from: self.from(*origin) },
-                None => {
-                    Fact { key, value: assumed.get(key).cloned().unwrap_or_default(), from: From::Assumed }
-                }
+                None => Fact {
+                    key,
+                    value: assumed.get(key).cloned().unwrap_or_default(),
+                    from: FactOrigin::Assumed,
+                },
             }
         };
         Facts::KEYS.iter().copied().map(of_key).collect()
     }
 
-    fn from(&self, origin: Origin<'_>) -> From {
+    fn from(&self, origin: Origin<'_>) -> FactOrigin {
         match origin {
-            Origin::Simulated => From::Simulated,
             Origin::Config(entry) => {
                 let (path, line) = self.file.as_ref().map_or((String::new(), None), |(path, loaded)| {
                     (path.display().to_string(), loaded.models.get(entry).copied())
                 });
-                From::Config(Place(path, line))
+                FactOrigin::Config(FileLine(path, line))
             }
             Origin::File(entry) => match &entry.file {
-                Some(file) => From::File(Place(file.to_string(), Some(entry.line))),
-                None => From::BuiltIn(entry.line),
+                Some(file) => FactOrigin::File(FileLine(file.to_string(), Some(entry.line))),
+                None => FactOrigin::BuiltIn(entry.line),
             },
         }
     }
 
     fn show(&self, out: &mut impl Write, name: &str, say: &Say) -> io::Result<()> {
-        let (provider, _, model) = self.target(name);
+        let (provider, kind, model) = self.target(name);
         let whole = if provider.is_empty() { model.to_owned() } else { format!("{provider}/{model}") };
         writeln!(out, "{STRONG}{whole}{STRONG:#}")?;
         let facts = self.facts(name);
@@ -146,16 +147,19 @@ impl Known {
         let widest = values.iter().map(|value| width(value)).max().unwrap_or_default();
         for (fact, value) in facts.iter().zip(&values) {
             let room = widest - width(value);
-            let from = fact.from.said(say);
+            let from = fact.from.text(say);
             writeln!(out, "  {:<21}  {value}{:room$}  {QUIET}{from}{QUIET:#}", fact.key, "")?;
         }
-        if facts.iter().all(|fact| matches!(fact.from, From::Assumed)) {
+        // A model of the simulated provider is what its name says.
+        let is_unknown =
+            kind != ProviderKind::Sim && facts.iter().all(|fact| matches!(fact.from, FactOrigin::Assumed));
+        if is_unknown {
             writeln!(out, "{}", say.text("models-unknown", &[]))?;
         }
         Ok(())
     }
 
-    /// Where no model is named anywhere: whose models are called how.
+    /// Where no model is named anywhere: the naming patterns of the providers.
     fn families(&self, out: &mut impl Write, say: &Say) -> io::Result<()> {
         writeln!(out, "{}", say.text("models-none-named", &[]))?;
         for (vendor, patterns) in self.models.vendors() {
@@ -180,25 +184,23 @@ impl Known {
 impl Fact {
     fn json(self) -> Value {
         let (from, place) = match self.from {
-            From::Config(place) => ("config", place),
-            From::File(place) => ("file", place),
-            From::BuiltIn(line) => ("built_in", Place("models.yaml".to_owned(), Some(line))),
-            From::Simulated => return json!({"value": self.value, "from": "simulated"}),
-            From::Assumed => return json!({"value": self.value, "from": "assumed"}),
+            FactOrigin::Config(place) => ("config", place),
+            FactOrigin::File(place) => ("file", place),
+            FactOrigin::BuiltIn(line) => ("built_in", FileLine("models.yaml".to_owned(), Some(line))),
+            FactOrigin::Assumed => return json!({"value": self.value, "from": "assumed"}),
         };
         json!({"value": self.value, "from": from, "file": place.0, "line": place.1})
     }
 }
 
-impl From {
-    fn said(&self, say: &Say) -> String {
+impl FactOrigin {
+    fn text(&self, say: &Say) -> String {
         match self {
             Self::Config(place) | Self::File(place) => match place {
-                Place(file, Some(line)) => format!("{file}:{line}"),
-                Place(file, None) => file.clone(),
+                FileLine(file, Some(line)) => format!("{file}:{line}"),
+                FileLine(file, None) => file.clone(),
             },
             Self::BuiltIn(line) => say.text("models-built-in", &[("line", &line.to_string())]),
-            Self::Simulated => say.text("models-simulated", &[]),
             Self::Assumed => say.text("models-assumed", &[]),
         }
     }

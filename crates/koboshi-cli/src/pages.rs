@@ -1,6 +1,6 @@
-//! Every `koboshi …` in a shell block of the documentation is understood by the command line.
+//! Tests that the command line accepts every `koboshi …` in a shell block of the documentation.
 //!
-//! It is a test inside the binary because only here the definition of the command line can be asked without running anything.
+//! It is a test inside the binary because only here the definition of the command line is available without running it.
 
 #[path = "../tests/common/pages.rs"]
 mod blocks;
@@ -17,7 +17,7 @@ fn every_command_in_a_shell_block_parses() {
             for args in block.commands() {
                 let line = args.join(" ");
                 let parsed = Cli::try_parse_from(std::iter::once("koboshi".to_owned()).chain(args));
-                // `--help` and `--version` are answers too.
+                // `--help` and `--version` are valid too.
                 let error = parsed.err().filter(|error| error.use_stderr());
                 assert!(
                     error.is_none(),

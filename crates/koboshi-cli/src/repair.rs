@@ -1,7 +1,7 @@
 //! `koboshi repair`: validates the arguments of a tool call, and repairs them if there is one way to read them.
 //!
-//! Standard output gets the arguments and nothing else, so that a pipe can use them; what was changed or refused goes to
-//! standard error. Nothing is printed where more than one reading exists. A repair is a success: a `set -e` script goes on.
+//! Standard output gets the arguments and nothing else, so that a pipe can use them; changes and refusals go to
+//! standard error. Nothing is printed where more than one reading exists. A repair is a success: a `set -e` script continues.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub(crate) struct RepairArgs {
 }
 
 pub(crate) fn run(args: &RepairArgs) -> Result<Exit, Failure> {
-    // Arguments can be repaired whatever the config is like.
+    // Arguments can be repaired without a valid config.
     let config = settings::load_without_keys(None, &args.lang).unwrap_or_default();
     let say = Say::new(args.lang.get(&config))?;
     let input = read(args.file.as_deref(), &say)?;
@@ -105,12 +105,12 @@ fn read(path: Option<&Path>, say: &Say) -> Result<Input, Failure> {
     Ok(input)
 }
 
-/// The finish reason. An unknown one is as good as none, and whoever gave it should know that.
+/// The finish reason. An unknown one has no effect, and a warning says so.
 fn finish(reason: &str, say: &Say) -> io::Result<Finish> {
     let finish = Finish::of(reason);
     if finish == Finish::Unknown {
         let known: Vec<&str> = Finish::WORDS.iter().map(|(word, _)| *word).collect();
-        let args = [("reason", &*printable(reason)), ("known", &*known.join(", "))];
+        let args = [("reason", &*printable(reason)), ("known", &*say.list(&known))];
         writeln!(stderr().lock(), "{CHANGED}{}{CHANGED:#}", say.text("repair-finish-unknown", &args))?;
     }
     Ok(finish)
@@ -140,7 +140,7 @@ fn print(text: &str, verdict: &Verdict, explain: bool, say: &Say) -> io::Result<
     }
 }
 
-/// What was done, by its words and by its stable name, and where.
+/// A change: its description, its stable name, and its place.
 fn changed(text: &str, change: &Change, say: &Say) -> String {
     let name = change.what.name();
     let what = format!("{CHANGED}{}{CHANGED:#}", say.text(&format!("repair-change-{name}"), &[]));
@@ -162,7 +162,7 @@ fn refused(err: &mut impl Write, text: &str, refusal: &Refusal, say: &Say) -> io
     if !excerpt.is_empty() {
         writeln!(err, "  │ {excerpt}")?;
     }
-    // The core has words of one language only, which are finer than the name of the defect.
+    // The core has English texts only, which are more precise than the name of the defect.
     writeln!(err, "  {}", say.text("repair-detail", &[("reason", &refusal.reason)]))?;
     for miss in &refusal.misses {
         let path = if miss.path.is_empty() { "/" } else { &miss.path };
@@ -171,12 +171,12 @@ fn refused(err: &mut impl Write, text: &str, refusal: &Refusal, say: &Say) -> io
     Ok(())
 }
 
-/// The changed text, short and fit for a terminal.
+/// The changed text, short and safe for a terminal.
 fn shown(text: &str, change: &Change) -> String {
     plain(&shorten(&Redactor::new().excerpt_of(text, change.span.clone()), 80))
 }
 
-/// Around the place that was refused, without the secrets of the text around it.
+/// The surroundings of the refused place, redacted.
 fn excerpt(text: &str, refusal: &Refusal) -> String {
     plain(refusal.redacted_excerpt(text, &Redactor::new()).trim())
 }

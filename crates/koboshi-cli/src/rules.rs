@@ -7,8 +7,8 @@ use koboshi_config::words::Text;
 
 use crate::Failure;
 
-/// A rule file is written by hand; one larger than this is something else.
-const LARGEST: u64 = 4 * 1024 * 1024;
+/// Larger rule files are refused: they are written by hand.
+const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
 pub(crate) fn load(files: &[PathBuf]) -> Result<Rules, Failure> {
     let mut texts = Vec::new();
@@ -22,9 +22,9 @@ pub(crate) fn load(files: &[PathBuf]) -> Result<Rules, Failure> {
         };
         let failed = |error: std::io::Error| unreadable(error.to_string(), error.to_string());
         let size = std::fs::metadata(path).map_err(failed)?.len();
-        if size > LARGEST {
-            let en = format!("it has {size} bytes, {LARGEST} are the most");
-            return Err(unreadable(en, format!("{size} バイトあります（最大 {LARGEST} バイト）")));
+        if size > MAX_BYTES {
+            let en = format!("it has {size} bytes, {MAX_BYTES} are the most");
+            return Err(unreadable(en, format!("{size} バイトあります（最大 {MAX_BYTES} バイト）")));
         }
         let text = std::fs::read_to_string(path).map_err(failed)?;
         texts.push((name, text));

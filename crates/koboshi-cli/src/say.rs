@@ -5,7 +5,7 @@ use koboshi_report::phrase::{Lang, Phrases};
 
 use crate::Failure;
 
-/// Says things in one language.
+/// Phrases in one language.
 pub(crate) struct Say {
     phrases: Phrases,
     pub(crate) lang: Lang,
@@ -27,7 +27,12 @@ impl Say {
         self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
     }
 
-    /// Why a text is no JSON. The parser has English words only: in Japanese the place is told, which is enough to find it.
+    /// Names, one after the other.
+    pub(crate) fn list<T: AsRef<str>>(&self, names: &[T]) -> String {
+        names.iter().map(AsRef::as_ref).collect::<Vec<&str>>().join(self.lang.comma())
+    }
+
+    /// Why a text is no JSON. The parser has English messages only: in Japanese only the place is given, which is enough to find it.
     pub(crate) fn json_error(&self, error: &str) -> String {
         let place = error.rsplit_once(" at line ").and_then(|(_, place)| place.split_once(" column "));
         match (self.lang, place) {
@@ -36,7 +41,7 @@ impl Say {
         }
     }
 
-    /// The same language, as the config calls it.
+    /// The same language, as the config's type.
     pub(crate) fn language(&self) -> Language {
         match self.lang {
             Lang::En => Language::En,
@@ -45,12 +50,12 @@ impl Say {
     }
 }
 
-/// Columns of a terminal: Japanese takes two a letter.
+/// The width in columns of a terminal: a Japanese letter takes two.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(|c| if c >= '\u{1100}' && c != '…' { 2 } else { 1 }).sum()
 }
 
-/// Where a store is, in words for a person; `place` is what the store calls it.
+/// The place of a store in words; `place` is the store's own name for it.
 pub(crate) fn store_place(place: &str, text: impl Fn(&str, &[(&str, &str)]) -> String) -> String {
     if place == "memory" {
         return text("store-memory", &[]);
@@ -66,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_in_json_is_told_in_the_readers_language() {
+    fn a_place_in_json_is_described_in_the_readers_language() {
         let error = serde_json::from_str::<serde_json::Value>("{a").unwrap_err().to_string();
         let say = |lang| Say::new(lang).map(|say| say.json_error(&error)).unwrap_or_default();
         assert_eq!(say(Lang::En), error);

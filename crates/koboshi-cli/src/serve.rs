@@ -1,7 +1,7 @@
 //! `koboshi serve`: the gateway in the foreground, until a signal.
 //!
-//! SIGTERM and SIGINT let streams end and stop; a second one stops at once. SIGHUP and a changed file bring the new config, also where only a
-//! file changed that it names (rules, facts of models, prepared answers); a bad one is reported and the old one goes on.
+//! SIGTERM and SIGINT let streams end and stop; a second one stops at once. SIGHUP and a changed file reload the config, also where only a
+//! file changed that it names (rules, facts of models, prepared answers); a bad one is reported and the old one stays in use.
 
 mod example;
 
@@ -20,14 +20,16 @@ use koboshi_config::config::Language;
 use koboshi_config::file::locate;
 use koboshi_config::gateway::{LogFormat, open_to_others};
 use koboshi_config::reload::{Reload, Reloader};
-use koboshi_gateway::{Backing, Gateway, Setup, StartError};
+use koboshi_gateway::{Backing, Gateway, Operator, Setup, StartError};
 use koboshi_report::phrase::Lang;
+use koboshi_store::Store;
 use serde_json::json;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::{ConfigFileArgs, LangArgs};
 use crate::follow::Files;
+use crate::host::GatewayHost;
 use crate::say::{Say, store_place, width};
 use crate::{Exit, Failure, clock, experts, settings, state};
 
@@ -37,6 +39,7 @@ Examples:
   koboshi serve --listen 127.0.0.1:8080      on another address
   koboshi serve --store memory               no file is written, for a read-only container
   koboshi serve --demo                       without any key: every model gets a fake answer
+  koboshi serve --chat                       and a chat page at /chat, to see a provider die in mid-answer
   OPENAI_BASE_URL=http://127.0.0.1:4141/v1 my-agent
 
 Without a config the providers come from the usual variables (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, …);
@@ -45,8 +48,8 @@ without any key only the simulated models (sim/ok, …) are answered, and every 
 SIGHUP or a changed file: the new config is loaded. SIGTERM or Ctrl-C: running streams finish, then it stops.
 Exit status: 0 stopped, 2 it could not start.";
 
-/// How often the config file is looked at.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often the config file is checked.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 const STRONG: Style = Style::new().bold();
 const LOUD: Style = AnsiColor::Yellow.on_default().bold();
@@ -57,7 +60,7 @@ pub(crate) struct ServeArgs {
     /// Where to listen [default: from the config, else 127.0.0.1:4141]
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// The store: a file, `redis://…`, or `memory`, which a restart forgets [default: from the config, else the file of this user]
+    /// The store: a file or `redis://…`; without agents also `memory`, which a restart forgets [default: from the config, else the file of this user]
     #[arg(long, value_name = "PLACE", env = "KOBOSHI_STORE", hide_env_values = true)]
     store: Option<String>,
     /// Log everything: also each tool call that a model writes, with its check and what was repaired (secrets are taken out)
@@ -66,6 +69,9 @@ pub(crate) struct ServeArgs {
     /// Answer every model with fake answers of the simulated provider; no AI provider is asked
     #[arg(long)]
     demo: bool,
+    /// Serve a small chat page at /chat, on which you can watch a provider die in mid-answer and the answer go on
+    #[arg(long)]
+    chat: bool,
     #[command(flatten)]
     config: ConfigFileArgs,
     #[command(flatten)]
@@ -73,17 +79,67 @@ pub(crate) struct ServeArgs {
 }
 
 impl ServeArgs {
-    /// The config file that was asked for.
+    /// The config file of the command line.
     pub(crate) fn config_file(&self) -> Option<&Path> {
         self.config.file.as_deref()
+    }
+
+    /// The store of the command line.
+    pub(crate) fn store_place(&self) -> Option<&str> {
+        self.store.as_deref()
+    }
+}
+
+/// A gateway that was started, and what follows its config.
+pub(crate) struct Served<'a> {
+    pub(crate) gateway: Gateway,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) config: Config,
+    pub(crate) say: Say,
+    args: &'a ServeArgs,
+    reloader: Option<Reloader>,
+    /// As they were before the gateway read them: a change since then is a change.
+    files: Files,
+}
+
+impl Served<'_> {
+    /// What follows the config.
+    pub(crate) fn follower(&self) -> ConfigFollower<'_> {
+        let (config, started) = (self.config.clone(), self.config.clone());
+        let files = self.files.clone();
+        let reloader = self.reloader.as_ref();
+        ConfigFollower { files, args: self.args, gateway: &self.gateway, reloader, config, started }
     }
 }
 
 pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Before the first request is served: an earlier signal would end the process at once, with its streams.
+    let mut signals = runtime.block_on(async { Signals::new() })?;
+    let served = begin(args, |_| Ok(()))?;
+    runtime.block_on(until_stopped(served.follower(), &mut signals));
+    let gateway = served.gateway;
+    runtime.block_on(async {
+        let stopping = tokio::task::spawn_blocking(move || gateway.stop());
+        tokio::select! {
+            _ = stopping => Ok(Exit::Good),
+            // A second signal does not wait for streams.
+            () = signals.stop.recv() => std::process::exit(130),
+        }
+    })
+}
+
+/// Starts the gateway and says so; not where `check` refuses the config.
+pub(crate) fn begin(
+    args: &ServeArgs,
+    check: impl FnOnce(&Config) -> Result<(), Failure>,
+) -> Result<Served<'_>, Failure> {
     crate::heap::fix_thresholds();
     let lookup = |name: &str| std::env::var(name).ok();
     let file = locate(args.config.file.as_deref(), &lookup);
     let config = with_flags(settings::load_to_serve(args.config.file.as_deref(), &args.lang)?, args);
+    check(&config)?;
+    let files = Files::of(&config);
     let say = Say::new(args.lang.get(&config))?;
     let reloader = match &file {
         Some(path) => Some(
@@ -96,7 +152,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let place = store.place().to_owned();
     let setup = Setup {
         config: config.clone(),
-        store,
+        store: Arc::clone(&store),
         node: state::gateway_node(config.serve.listen.port())?,
         lookup: Arc::new(lookup),
         zones: clock::zones(),
@@ -105,18 +161,21 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         log_format: if std::io::stderr().is_terminal() { LogFormat::Pretty } else { LogFormat::Json },
         seed: seed(),
         demo: args.demo,
+        operator: Operator {
+            reach: state::reach(args.store.as_deref(), &config),
+            config: args.config.file.as_ref().map(|path| path.display().to_string()),
+        },
     };
     crate::limits::raise_open_files();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    // Before the first request is served: a signal that came earlier would end the process at once, with its streams.
-    let mut signals = runtime.block_on(async { Signals::new() })?;
     let gateway = Gateway::start(setup).map_err(|error| cannot_start(&error, &say))?;
-    let looked = file.as_deref().and_then(settings::look);
-    let routes = looked.as_ref().map(|looked| looked.routes.as_slice()).unwrap_or_default();
-    greet(&say, &gateway, file.as_ref(), &place)?;
+    gateway.hosted_by(Arc::new(GatewayHost { file: file.clone() }));
+    let loaded = file.as_deref().and_then(settings::load_if_usable);
+    let routes = loaded.as_ref().map(|loaded| loaded.routes.as_slice()).unwrap_or_default();
+    greet(&say, &gateway, file.as_ref(), &place, config.serve.chat)?;
     let url = format!("http://{}/v1", gateway.address());
-    let command = example::command(&url, &config, routes);
-    writeln!(stderr().lock(), "{QUIET}{}\n  {command}{QUIET:#}", say.text("serve-try", &[]))?;
+    let (command, stands_in) = example::command(&url, &config, routes, &gateway.providers());
+    let label = say.text(if stands_in { "serve-try-simulated" } else { "serve-try" }, &[]);
+    writeln!(stderr().lock(), "{QUIET}{label}\n  {command}{QUIET:#}")?;
     let facts = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "address": gateway.address().to_string(),
@@ -130,23 +189,13 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
         let text = "the admin API is closed: clients need keys here, and no admin key is set (admin.sha256)";
         gateway.inform(text, &json!({}));
     }
-    for warning in looked.as_ref().map(settings::warnings).unwrap_or_default() {
+    for warning in loaded.as_ref().map(settings::warnings).unwrap_or_default() {
         gateway.note(&warning);
     }
-    let (files, started) = (Files::of(&config), config.clone());
-    let followed = Followed { files, args, gateway: &gateway, reloader, config, started };
-    runtime.block_on(until_stopped(followed, &mut signals));
-    runtime.block_on(async {
-        let stopping = tokio::task::spawn_blocking(move || gateway.stop());
-        tokio::select! {
-            _ = stopping => Ok(Exit::Good),
-            // A second signal does not wait for streams.
-            () = signals.stop.recv() => std::process::exit(130),
-        }
-    })
+    Ok(Served { gateway, store, config, say, args, reloader, files })
 }
 
-/// Why it did not start. Of an address that is open to others it says what `check` says.
+/// Why it did not start. For an address that others can reach the text is that of `check`.
 fn cannot_start(error: &StartError, say: &Say) -> Failure {
     let language = say.language();
     Failure::new(match error {
@@ -160,7 +209,7 @@ fn cannot_start(error: &StartError, say: &Say) -> Failure {
             say.text(cannot_listen(why.kind()), &shown)
         }
         StartError::Unset { key, target, variables } => {
-            let variables = variables.join(", ");
+            let variables = say.list(variables);
             let shown = [("key", key.as_str()), ("target", target), ("variables", &variables)];
             say.text("serve-variables-unset", &shown)
         }
@@ -168,7 +217,7 @@ fn cannot_start(error: &StartError, say: &Say) -> Failure {
     })
 }
 
-/// The phrase for an address that cannot be had.
+/// The phrase for an address that cannot be used.
 const fn cannot_listen(kind: std::io::ErrorKind) -> &'static str {
     match kind {
         std::io::ErrorKind::AddrInUse => "serve-port-used",
@@ -178,7 +227,7 @@ const fn cannot_listen(kind: std::io::ErrorKind) -> &'static str {
     }
 }
 
-/// The signals that it obeys.
+/// The signals that it handles.
 struct Signals {
     stop: StopSignals,
     hang_up: Signal,
@@ -217,7 +266,8 @@ fn with_flags(mut config: Config, args: &ServeArgs) -> Config {
     if args.debug {
         config.log.level = "debug";
     }
-    // Clients that do not say which language they want get the one of whoever started the gateway.
+    config.serve.chat |= args.chat;
+    // Clients that state no language get that of the user who started the gateway.
     config.language = Some(match args.lang.get(&config) {
         Lang::Ja => Language::Ja,
         Lang::En => Language::En,
@@ -225,78 +275,102 @@ fn with_flags(mut config: Config, args: &ServeArgs) -> Config {
     config
 }
 
-/// Chance that differs from process to process; nothing secret depends on it.
+/// A seed that differs from process to process; nothing secret depends on it.
 fn seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id())
 }
 
-/// The config and what it names, as they change.
-struct Followed<'f> {
+/// The config and the files that it names, as they change.
+pub(crate) struct ConfigFollower<'f> {
     args: &'f ServeArgs,
     gateway: &'f Gateway,
-    reloader: Option<Reloader>,
-    /// The one that holds.
+    reloader: Option<&'f Reloader>,
+    /// The current one.
     config: Config,
-    /// The one that it started with.
+    /// The one at the start.
     started: Config,
     files: Files,
 }
 
-impl Followed<'_> {
-    /// Somebody says that there is a new config.
+impl ConfigFollower<'_> {
+    /// Reloads the config on request.
     fn hang_up(&mut self) {
         if self.reloader.is_none() {
             self.gateway.note("SIGHUP: there is no config file to read again, everything stays as it is");
+            self.gateway.not_reloaded(None);
         }
-        if !self.look(true) && self.reloader.is_some() {
+        if !self.poll(true) && self.reloader.is_some() {
             self.gateway.inform("SIGHUP: nothing has changed, the config in use stays", &json!({}));
         }
     }
 
-    /// Looks whether there is something new, and takes it; says whether there was. `now`: somebody says that it is complete.
-    fn look(&mut self, now: bool) -> bool {
-        let look = if now { Reloader::check_now } else { Reloader::poll };
-        match self.reloader.as_ref().map(look) {
+    /// Checks for changes and applies them; returns whether there were any. `now`: the user says that the files are complete.
+    fn poll(&mut self, now: bool) -> bool {
+        self.follow(now, |_| Ok(())).is_some()
+    }
+
+    /// The same, where another part must be able to use the config too; returns what that part made of it, or why it is refused, if there
+    /// was a change.
+    pub(crate) fn follow<T: Default>(
+        &mut self,
+        now: bool,
+        used: impl FnOnce(&Config) -> Result<T, String>,
+    ) -> Option<Result<T, String>> {
+        let check = if now { Reloader::check_now } else { Reloader::poll };
+        let followed = match self.reloader.map(check) {
             Some(Reload::Changed(config)) => {
                 let config = with_flags((*config).clone(), self.args);
                 self.files = Files::of(&config);
-                self.take(config);
+                self.take(config, used)
             }
-            Some(Reload::Bad(problems)) => self.complain(&problems.to_string()),
+            Some(Reload::Bad(problems)) => Err(problems.to_string()),
             Some(Reload::Restored) => {
                 self.gateway.inform("the config file can be used again and is the config in use", &json!({}));
+                self.gateway.not_reloaded(None);
+                Ok(T::default())
             }
-            _ if self.files.changed(now) => self.take(self.config.clone()),
-            _ => return false,
+            _ if self.files.changed(now) => self.take(self.config.clone(), used),
+            // A problem was told before, and is still there for the one who asks.
+            _ => match self.reloader.filter(|_| now).and_then(Reloader::problems) {
+                Some(problems) => Err(problems.to_string()),
+                None => {
+                    if now {
+                        self.gateway.not_reloaded(None);
+                    }
+                    return None;
+                }
+            },
+        };
+        if let Err(problem) = &followed {
+            self.gateway.not_reloaded(Some(problem));
+            self.gateway.note(&format!("the new config cannot be used, the old one goes on: {problem}"));
         }
-        true
+        Some(followed)
     }
 
-    fn take(&mut self, config: Config) {
-        match self.gateway.reload(config.clone()) {
-            Ok(()) => {
-                self.tell_what_waits(&config);
-                self.config = config;
-            }
-            Err(error) => self.complain(&error.to_string()),
-        }
+    fn take<T>(
+        &mut self,
+        config: Config,
+        used: impl FnOnce(&Config) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let used = used(&config)?;
+        self.gateway.reload(config.clone()).map_err(|error| error.to_string())?;
+        self.log_pending_settings(&config);
+        self.config = config;
+        Ok(used)
     }
 
-    /// Says which of the new values hold only after a restart.
-    fn tell_what_waits(&self, config: &Config) {
+    /// Logs which new values need a restart.
+    fn log_pending_settings(&self, config: &Config) {
         let keys = needs_restart(&self.started, config, self.args.store.is_some());
         if !keys.is_empty() {
             self.gateway.note(&format!("restart the gateway for the new value of: {}", keys.join(", ")));
         }
     }
-
-    fn complain(&self, problem: &str) {
-        self.gateway.note(&format!("the new config cannot be used, the old one goes on: {problem}"));
-    }
 }
 
-/// The keys whose new values a running gateway does not take. A store that was named by a flag is not the config's to say.
+/// The keys whose new values a running gateway does not apply. A store that was named by a flag overrides the config.
 fn needs_restart(started: &Config, new: &Config, store_by_flag: bool) -> Vec<&'static str> {
     let changed = [
         ("serve.listen", started.serve.listen != new.serve.listen),
@@ -307,20 +381,20 @@ fn needs_restart(started: &Config, new: &Config, store_by_flag: bool) -> Vec<&'s
     changed.into_iter().filter_map(|(key, changed)| changed.then_some(key)).collect()
 }
 
-/// Waits for a signal to stop; takes new configs meanwhile.
-async fn until_stopped(mut followed: Followed<'_>, signals: &mut Signals) {
-    let mut look = interval(LOOK);
-    look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+/// Waits for a signal to stop; reloads configs meanwhile.
+async fn until_stopped(mut follower: ConfigFollower<'_>, signals: &mut Signals) {
+    let mut ticks = interval(POLL_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             () = signals.stop.recv() => return,
-            _ = signals.hang_up.recv() => followed.hang_up(),
-            _ = look.tick() => { followed.look(false); }
+            _ = signals.hang_up.recv() => follower.hang_up(),
+            _ = ticks.tick() => { follower.poll(false); }
         }
     }
 }
 
-/// What is said of who answers, by the ids of its phrases.
+/// The ids of the phrases about what answers requests.
 const fn about_backing(backing: Backing) -> &'static [&'static str] {
     match backing {
         Backing::Providers => &[],
@@ -330,13 +404,19 @@ const fn about_backing(backing: Backing) -> &'static [&'static str] {
     }
 }
 
-/// Says where it is and what answers, in the reader's language.
-fn greet(say: &Say, gateway: &Gateway, file: Option<&PathBuf>, place: &str) -> Result<(), Failure> {
+/// Prints the address and what answers requests, in the reader's language.
+fn greet(
+    say: &Say,
+    gateway: &Gateway,
+    file: Option<&PathBuf>,
+    place: &str,
+    chat: bool,
+) -> Result<(), Failure> {
+    let providers = say.list(&gateway.providers());
     let say = |id: &str, args: &[(&str, &str)]| say.text(id, args);
     let url = format!("http://{}/v1", gateway.address());
     let mut out = stderr().lock();
     writeln!(out, "{STRONG}{}{STRONG:#}", say("serve-listens", &[("place", &url)]))?;
-    let providers = gateway.providers().join(", ");
     let file = file.map_or_else(|| say("serve-no-config", &[]), |path| path.display().to_string());
     for (label, value) in [
         ("serve-label-providers", &providers),
@@ -345,6 +425,12 @@ fn greet(say: &Say, gateway: &Gateway, file: Option<&PathBuf>, place: &str) -> R
     ] {
         let label = say(label, &[]);
         writeln!(out, "  {label}{}{value}", " ".repeat(14_usize.saturating_sub(width(&label)).max(1)))?;
+    }
+    let page = format!("http://{}/koboshi/", gateway.address());
+    writeln!(out, "{}", say("serve-dashboard", &[("place", &page)]))?;
+    if chat {
+        let page = format!("http://{}/chat", gateway.address());
+        writeln!(out, "{}", say("serve-chat", &[("place", &page)]))?;
     }
     let no_calls = Some("serve-no-calls").filter(|_| gateway.makes_up_no_calls());
     for id in about_backing(gateway.backing()).iter().copied().chain(no_calls) {

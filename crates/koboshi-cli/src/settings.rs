@@ -1,14 +1,15 @@
-//! What the config says, for the commands that follow it.
+//! Loads the config, for the commands that use it.
 //!
-//! Precedence a reader can hold in the head: a flag beats a variable of the environment, that beats the config file,
+//! Simple precedence: a flag beats an environment variable, that beats the config file,
 //! that beats the default. The language is the exception: the config beats `LANG`, which was not set for Koboshi.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use koboshi_config::Config;
 use koboshi_config::check::{Problem, Problems};
 use koboshi_config::file::{check_file, locate};
-use koboshi_config::load::{Loaded, Outside};
+use koboshi_config::load::{Environment, LoadedConfig};
 use koboshi_report::phrase::Lang;
 
 use crate::args::LangArgs;
@@ -17,17 +18,17 @@ use crate::say::Say;
 use crate::{Failure, experts};
 
 /// Stands for the value of a variable that is not set here.
-const UNSET: &str = "not-set-here";
+pub(crate) const UNSET: &str = "not-set-here";
 
-/// The config that was asked for or is found, else the defaults, for a gateway: what `koboshi check` refuses is refused.
+/// The config that the user named or that was found, else the defaults, for a gateway: what `koboshi check` refuses is refused.
 pub(crate) fn load_to_serve(asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     let Some(file) = locate(asked, &lookup) else { return Ok(Config::default()) };
-    let checked = check_file(&file, Outside { lookup: &lookup, experts: experts::ALL });
+    let checked = check_file(&file, Environment { lookup: &lookup, experts: experts::ALL });
     checked.map(|loaded| loaded.config).map_err(|problems| unusable(&file, &problems, lang))
 }
 
-fn unusable(file: &Path, problems: &Problems, lang: &LangArgs) -> Failure {
+pub(crate) fn unusable(file: &Path, problems: &Problems, lang: &LangArgs) -> Failure {
     let Ok(say) = Say::new(lang.get_with(problems.language())) else {
         return Failure::new(problems.to_string());
     };
@@ -39,43 +40,60 @@ fn unusable(file: &Path, problems: &Problems, lang: &LangArgs) -> Failure {
     ))
 }
 
-/// The same for commands that ask no provider: a key that is only in the gateway's environment is not missed.
+/// The same for commands that ask no provider: a key that is only in the gateway's environment may be missing.
 pub(crate) fn load_without_keys(asked: Option<&Path>, lang: &LangArgs) -> Result<Config, Failure> {
-    Ok(look_without_keys(asked, lang)?.map(|(_, loaded)| loaded.config).unwrap_or_default())
+    Ok(find_without_keys(asked, lang)?.map(|(_, loaded)| loaded.config).unwrap_or_default())
 }
 
-/// The language for commands that follow no config, but speak as the one that is there says, be it broken.
+/// The same for commands that answer without a config too. One that is only found, and cannot be used, is reported and left out; one that
+/// was asked for is refused.
+pub(crate) fn find_or_go_on(
+    asked: Option<&Path>,
+    lang: &LangArgs,
+) -> Result<Option<(PathBuf, LoadedConfig)>, Failure> {
+    let found = find_without_keys(asked, lang);
+    let Err(failure) = &found else { return found };
+    if asked.is_some() {
+        return found;
+    }
+    let say = Say::new(language(lang))?;
+    let said = failure.text(say.language());
+    writeln!(anstream::stderr().lock(), "koboshi: {}\n{said}\n", say.text("config-left-out", &[]))?;
+    Ok(None)
+}
+
+/// The language for commands that use no other setting of the config, even of a broken one.
 pub(crate) fn language(lang: &LangArgs) -> Lang {
     let lookup = |name: &str| std::env::var(name).ok();
-    let named = locate(None, &lookup).and_then(|file| match check_file(&file, Outside::new(&lookup)) {
+    let named = locate(None, &lookup).and_then(|file| match check_file(&file, Environment::new(&lookup)) {
         Ok(loaded) => loaded.config.language,
         Err(problems) => problems.language(),
     });
     lang.get_with(named)
 }
 
-/// The same with the file and what its config does not tell; none where there is no file.
-pub(crate) fn look_without_keys(
+/// The same with the file and further facts about it; none where there is no file.
+pub(crate) fn find_without_keys(
     asked: Option<&Path>,
     lang: &LangArgs,
-) -> Result<Option<(PathBuf, Loaded)>, Failure> {
+) -> Result<Option<(PathBuf, LoadedConfig)>, Failure> {
     let lookup = |name: &str| std::env::var(name).ok();
     let Some(file) = locate(asked, &lookup) else { return Ok(None) };
     let filled = |name: &str| lookup(name).or_else(|| Some(UNSET.to_owned()));
-    let loaded = check_file(&file, Outside::new(&lookup)).or_else(|problems| {
-        check_file(&file, Outside::new(&filled)).map_err(|_| unusable(&file, &problems, lang))
+    let loaded = check_file(&file, Environment::new(&lookup)).or_else(|problems| {
+        check_file(&file, Environment::new(&filled)).map_err(|_| unusable(&file, &problems, lang))
     })?;
     Ok(Some((file, loaded)))
 }
 
-/// A file that can be used, with what its config does not tell: what should be changed, and the order of its routes.
-pub(crate) fn look(file: &Path) -> Option<Loaded> {
+/// A usable file with facts that its config does not contain: what should be changed, and the order of its routes.
+pub(crate) fn load_if_usable(file: &Path) -> Option<LoadedConfig> {
     let lookup = |name: &str| std::env::var(name).ok();
-    check_file(file, Outside::new(&lookup)).ok()
+    check_file(file, Environment::new(&lookup)).ok()
 }
 
-/// What should be changed in a file that can be used all the same: old names of keys, an address without its usual path.
-pub(crate) fn warnings(loaded: &Loaded) -> Vec<String> {
+/// What should be changed in a usable file: old names of keys, an address without its usual path.
+pub(crate) fn warnings(loaded: &LoadedConfig) -> Vec<String> {
     let one = |warning: &Problem| {
         let line = warning.place.map(|place| format!(":{}", place.line)).unwrap_or_default();
         format!("{}{line}: {}", warning.file, warning.message)

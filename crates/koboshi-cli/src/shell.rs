@@ -1,6 +1,8 @@
-//! Words of a command that a person copies into a shell.
+//! Words of a command that a user copies into a shell.
 
-/// A word as a shell must read it: quoted where it holds anything that a shell would take for something else.
+use koboshi::redact::Redactor;
+
+/// A word for a shell: quoted where it contains special characters.
 pub(crate) fn word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || ":/_-.@+=,%".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -8,6 +10,16 @@ pub(crate) fn word(text: &str) -> String {
     } else {
         format!("'{}'", text.replace('\'', r"'\''"))
     }
+}
+
+/// Flags with their values, as they are put behind a command: those that have one. A password is not repeated, so a command with one must be
+/// completed by the person who has it.
+pub(crate) fn flags(given: impl IntoIterator<Item = (&'static str, Option<String>)>) -> String {
+    let redactor = Redactor::new();
+    given
+        .into_iter()
+        .filter_map(|(flag, value)| Some(format!(" {flag} {}", word(&redactor.redact(&value?)))))
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is wrong with a model of the simulated provider, in words: `sim` knows its names, the config knows where they stand.
+//! Describes mistakes in the models of the simulated provider: `sim` knows its names, the config knows their places.
 
 use koboshi_config::load::Mistake;
 use koboshi_config::words::Text;
@@ -19,7 +19,7 @@ pub(crate) fn mistake(model: &str) -> Option<Mistake> {
                 Some(near) => did_you_mean(near),
                 None => Text::new(
                     format!("it has {}", known.join(", ")),
-                    format!("使えるもの: {}", known.join(", ")),
+                    format!("使えるもの: {}", known.join("、")),
                 ),
             }),
         ),
@@ -55,7 +55,7 @@ fn unknown(name: &str) -> Text {
         Some(near) => did_you_mean(near),
         None => {
             let all: Vec<&str> = names().iter().map(|name| name.name).collect();
-            Text::new(format!("there are {}", all.join(", ")), format!("使えるもの: {}", all.join(", ")))
+            Text::new(format!("there are {}", all.join(", ")), format!("使えるもの: {}", all.join("、")))
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What a store, a gateway over the network and a rule file report, for readers of either language.
+//! Errors of a store, a gateway over the network and a rule file, for readers of either language.
 //!
-//! The errors themselves are in English: they stand in logs and journals too. A command says them to a person, so it says them in the person's
-//! language. What a driver or the system said stays as it came, in brackets.
+//! The errors themselves are in English: they occur in logs and journals too. A command prints them in the reader's
+//! language. The message of a driver or of the system stays unchanged, in brackets.
 
 use koboshi::classify::RuleError;
 use koboshi_config::words::Text;
@@ -63,7 +63,7 @@ fn store(error: &StoreError) -> String {
         StoreError::Failed { place, doing, why } => {
             format!("{}: {}ませんでした: {}", named(place), step(doing).1, reason(why))
         }
-        // A kind that is new here is told as it came.
+        // An unknown kind is printed unchanged.
         other => other.to_string(),
     }
 }
@@ -75,7 +75,7 @@ fn named(place: &str) -> String {
     file.or_else(redis).unwrap_or_else(|| place.to_owned())
 }
 
-/// What was being done: as a noun to which "could" is added, and as a verb to which "not" is.
+/// The operation: as a noun for "could", and as a verb for "not".
 fn step(doing: &str) -> (&'static str, &'static str) {
     match doing {
         "open the file" => ("ファイルを開くことが", "ファイルを開け"),
@@ -90,7 +90,7 @@ fn step(doing: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// Reasons of our own; those of a driver or of the system stay as they are.
+/// Translates our own reasons; those of a driver or of the system stay unchanged.
 fn reason(why: &str) -> String {
     const OWN: &[(&str, &str)] = &[
         (
@@ -98,14 +98,10 @@ fn reason(why: &str) -> String {
             "フォルダーです。その中のファイルを koboshi.db のように指定してください",
         ),
         ("it is the file of another program", "別のプログラムのファイルです"),
-        (
-            "TLS is not built in: use redis:// over a private network or a tunnel",
-            "TLS には対応していません。プライベートネットワークかトンネルを通して redis:// を使ってください",
-        ),
         ("its time limit must be more than nothing", "制限時間は 0 より長くしてください"),
         (
-            "it is no address of a Redis: write it like redis://:password@host:6379/0 or unix:///path",
-            "Redis のアドレスではありません。redis://:password@host:6379/0 または unix:///path の形で書いてください",
+            "it is no address of a Redis: write it like redis://:password@host:6379/0, rediss:// for TLS, or unix:///path",
+            "Redis のアドレスではありません。redis://:password@host:6379/0（TLS なら rediss://）または unix:///path の形で書いてください",
         ),
     ];
     if let Some((_, ja)) = OWN.iter().find(|(en, _)| *en == why) {
@@ -129,20 +125,20 @@ fn remote(error: &RemoteError) -> String {
                 "{address} はゲートウェイのアドレスではありません。http://127.0.0.1:4141 のように書いてください"
             )
         }
-        RemoteError::Key => "管理者キーは、改行を含まない印字可能な文字で書いてください".to_owned(),
+        RemoteError::Key => "管理用キーは、改行を含まない印字可能な文字で書いてください".to_owned(),
         RemoteError::Away(address, why) => format!("{address} のゲートウェイに接続できません: {why}"),
         RemoteError::Refused(address) => format!(
-            "{address} のゲートウェイに接続できません。このアドレスでは何も待ち受けていません。`koboshi serve` は起動していますか？別のアドレスで動いている場合は、--url（または KOBOSHI_URL）で指定してください。アドレスは `koboshi serve` の起動時に表示されます"
+            "{address} のゲートウェイに接続できません。このアドレスでは何も待ち受けていません。`koboshi serve` は起動していますか？ 別のアドレスで動いている場合は、--url（または KOBOSHI_URL）で指定してください。アドレスは `koboshi serve` の起動時に表示されます"
         ),
         RemoteError::Plain(address, plain) => format!(
             "{address} のゲートウェイに接続できません。このゲートウェイは TLS ではなく、平文の HTTP を使っています。--url {plain} と指定してください"
         ),
-        RemoteError::NoKey(address) => format!(
-            "{address} のゲートウェイには管理者キーが必要です。環境変数 KOBOSHI_ADMIN_KEY に設定するか、ファイルに書いて --admin-key-file で指定してください。（設定に `admin.sha256` がないゲートウェイは、同じマシンからの操作だけを受け付けます。）"
+        RemoteError::NoKey(address, said) => format!(
+            "{address} のゲートウェイに拒否されました: {said}（管理用キーは、環境変数 KOBOSHI_ADMIN_KEY、または --admin-key-file で指定したファイルから読み取ります。今回は送信していません。）"
         ),
-        RemoteError::WrongKey(address) => format!(
-            "{address} のゲートウェイは、この管理者キーを受け付けません。設定の `admin.sha256` は別のキーのものです"
-        ),
+        RemoteError::WrongKey(address, said) => {
+            format!("{address} のゲートウェイは、この管理用キーを受け付けません: {said}")
+        }
         RemoteError::Unknown(address, path) => {
             format!("{address} は Koboshi ゲートウェイではないか、古いバージョンです（{path} がありません）")
         }
@@ -157,7 +153,7 @@ fn remote(error: &RemoteError) -> String {
 mod tests {
     use super::*;
 
-    /// What is written here must be what the store says, else readers get English.
+    /// These texts must match those of the store, else readers get English.
     #[test]
     fn reasons_of_the_store_are_known() {
         let place = || "the store file a.db".to_owned();

@@ -21,7 +21,7 @@ fn floor(name: &str) -> Option<u8> {
         "koboshi-sim" => 2,
         "koboshi-gateway" | "koboshi-supervisor" => 3,
         "koboshi-cli" => 4,
-        // For tests only: anyone may use it there, nobody may ship it.
+        // For tests only: any test may use it, no product crate may.
         "koboshi-testkit" => 3,
         _ => return None,
     })
@@ -77,10 +77,37 @@ fn the_core_stays_pure() {
     }
 }
 
+/// Where the tests of a crate are one program, Cargo does not find them by itself: a file that is no module of it would never run.
+#[test]
+fn every_file_of_tests_runs() {
+    let mut merged = 0;
+    for package in packages() {
+        let folder = Path::new(package["manifest_path"].as_str().unwrap()).with_file_name("tests");
+        let Ok(all) = std::fs::read_to_string(folder.join("all.rs")) else { continue };
+        merged += 1;
+        let programs =
+            package["targets"].as_array().unwrap().iter().filter(|target| target["kind"][0] == "test");
+        let programs: Vec<_> =
+            programs.map(|target| PathBuf::from(target["src_path"].as_str().unwrap())).collect();
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let file = if path.is_dir() { path.join("main.rs") } else { path };
+            if file.extension().is_none_or(|kind| kind != "rs") || !file.exists() || programs.contains(&file)
+            {
+                continue;
+            }
+            let module = file.file_stem().unwrap().to_str().unwrap();
+            let runs = all.lines().any(|line| line == format!("mod {module};"));
+            assert!(runs, "{} runs nowhere: add it to {}/all.rs", file.display(), folder.display());
+        }
+    }
+    assert_eq!(merged, 5);
+}
+
 /// The rooms of the gateway; a room may use only those after it.
 const ROOMS: &[&str] = &[
-    "server", "edge", "admin", "request", "degrade", "stream", "reply", "attempt", "shared", "route",
-    "observe", "http",
+    "server", "edge", "session", "admin", "request", "degrade", "stream", "reply", "attempt", "shared",
+    "route", "observe", "http",
 ];
 
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -88,11 +115,23 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
 
-/// The code of a file, without its tests and comments.
+/// The code of a file, without the module of tests at its end and without comments.
 fn code(file: &Path) -> String {
     let text = std::fs::read_to_string(file).unwrap();
-    let code = text.split("#[cfg(test)]").next().unwrap();
-    code.lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
+    without_tests(&text).lines().map(|line| line.split("//").next().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+/// A text up to its module of tests. An item that only tests use is code like any other.
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap()
+}
+
+#[test]
+fn only_the_module_of_tests_is_left_out() {
+    let text = "#[cfg(test)]\nmod pages;\nuse a;\n#[cfg(test)]\nmod tests {\nuse b;\n}\n";
+    assert_eq!(without_tests(text), "#[cfg(test)]\nmod pages;\nuse a;\n");
+    let main = code(&repository("crates/koboshi-cli/src/main.rs"));
+    assert!(main.contains("fn main()"), "what follows a test-only item is seen");
 }
 
 #[test]
@@ -193,16 +232,24 @@ fn the_page_of_dialects_shows_every_file() {
     }
 }
 
-/// Whether a line compares with one dialect, which says nothing to the compiler when another one is added.
+/// Whether a line compares with one dialect, bare or inside of another value, which says nothing to the compiler when another one is added.
 fn compares_dialects(line: &str) -> bool {
-    let compared =
-        |mark: &str| line.split(mark).skip(1).any(|rest| rest.trim_start().starts_with("Dialect::"));
+    let is_dialect = |operand: &str| {
+        let path = |letter: char| letter.is_alphanumeric() || "_:(".contains(letter);
+        operand.split(|letter: char| !path(letter)).next().unwrap().contains("Dialect::")
+    };
+    let compared = |mark: &str| line.split(mark).skip(1).any(|rest| is_dialect(rest.trim_start()));
     compared("==") || compared("!=") || (line.contains("matches!(") && line.contains("Dialect::"))
 }
 
 #[test]
 fn dialects_are_asked_for_properties_and_not_compared() {
-    assert!(compares_dialects("if dialect == Dialect::Chat {") && !compares_dialects("Dialect::Chat => 1,"));
+    for line in ["if dialect == Dialect::Chat {", "endpoint == Endpoint::Generate(Dialect::Gemini)"] {
+        assert!(compares_dialects(line), "{line}");
+    }
+    for line in ["Dialect::Chat => 1,", "a == b && Some(Dialect::Chat)"] {
+        assert!(!compares_dialects(line), "{line}");
+    }
     for package in std::fs::read_dir(repository("crates")).unwrap() {
         for file in files(&package.unwrap().path().join("src")) {
             if file.ends_with("koboshi-wire/src/dialect.rs")
@@ -215,4 +262,86 @@ fn dialects_are_asked_for_properties_and_not_compared() {
             assert_eq!(found, None, "{}: add a property to dialect.rs", file.display());
         }
     }
+}
+
+/// The files of every crate that are compiled into programs.
+fn production() -> Vec<PathBuf> {
+    let packages = std::fs::read_dir(repository("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let mut all: Vec<PathBuf> = packages.flat_map(|package| files(&package.join("src"))).collect();
+    all.retain(|file| {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        name.ends_with(".rs") && !name.ends_with("tests.rs")
+    });
+    assert!(all.len() > 300, "{}", all.len());
+    all
+}
+
+/// A file that no reader can keep in mind is two files. Blank lines, comments and the tests at its end do not count.
+#[test]
+fn no_file_has_500_lines_of_code() {
+    for file in production() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let code = without_tests(&text);
+        let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
+        let lines = code.lines().filter(is_code).count();
+        assert!(lines < 500, "{} has {lines} lines of code: divide it", file.display());
+    }
+}
+
+/// A path of the admin API that is written in two places is changed in one.
+#[test]
+fn paths_of_the_admin_api_are_written_once() {
+    let mut known = BTreeMap::new();
+    for file in production() {
+        for found in code(&file).split("\"/koboshi/").skip(1) {
+            let path = found.split('"').next().unwrap().to_owned();
+            let before = known.insert(path.clone(), file.clone());
+            assert_eq!(before, None, "/koboshi/{path} is written in {} too", file.display());
+        }
+    }
+    assert!(known.len() >= 9, "{known:?}");
+}
+
+/// The oldest compiler that is supported can build what the programs are made of: no dependency states a newer one. (That our own code uses nothing
+/// newer is a lint; that it builds is a step of `scripts/test --long`.)
+#[test]
+fn no_dependency_needs_a_newer_compiler_than_we_state() {
+    let host = Command::new("rustc").arg("-vV").output().unwrap();
+    let host = String::from_utf8(host.stdout).unwrap();
+    let host = host.lines().find_map(|line| line.strip_prefix("host: ")).unwrap();
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--offline", "--all-features", "--filter-platform", host])
+        .current_dir(repository(""))
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let list = |value: &Value| value.as_array().unwrap().clone();
+    let by_id = |all: &Value| -> BTreeMap<String, Value> {
+        list(all).into_iter().map(|one| (one["id"].as_str().unwrap().to_owned(), one)).collect()
+    };
+    let (packages, nodes) = (by_id(&metadata["packages"]), by_id(&metadata["resolve"]["nodes"]));
+    let version = |text: &str| -> Vec<u32> { text.split('.').map(|part| part.parse().unwrap()).collect() };
+    let stated = |id: &str| packages[id]["rust_version"].as_str().map(version);
+    let members = list(&metadata["workspace_members"]);
+    let mut open: Vec<String> = members.iter().map(|id| id.as_str().unwrap().to_owned()).collect();
+    open.retain(|id| packages[id]["name"] != "koboshi-testkit");
+    let ours = stated(&open[0]).unwrap();
+    let mut seen = BTreeMap::new();
+    while let Some(id) = open.pop() {
+        let name = packages[&id]["name"].clone();
+        assert!(
+            stated(&id).is_none_or(|other| other <= ours),
+            "{name} needs {:?}, not {ours:?}",
+            stated(&id)
+        );
+        for dependency in list(&nodes[&id]["deps"]) {
+            let next = dependency["pkg"].as_str().unwrap().to_owned();
+            let is_built = list(&dependency["dep_kinds"]).iter().any(|kind| kind["kind"] != "dev");
+            if is_built && !seen.contains_key(&next) {
+                open.push(next);
+            }
+        }
+        seen.insert(id, name);
+    }
+    assert!(seen.len() > 100, "{}", seen.len());
 }

@@ -23,7 +23,7 @@ const CLIENTS: usize = 64;
 /// Fewer requests say nothing about memory.
 const ENOUGH_TO_WEIGH: u64 = 8000;
 /// How much more memory the second half of a long run may take: less than 420 bytes a request at 20,000.
-const MOST_GROWTH: u64 = 4 << 20;
+const MAX_GROWTH: u64 = 4 << 20;
 
 fn write(folder: &Path, config: &Value) -> std::path::PathBuf {
     let path = folder.join("koboshi.yaml");
@@ -85,7 +85,7 @@ fn a_crowd_under_chaos_loses_nothing_but_what_was_on_its_way_when_the_gateway_is
             let mut served = served.lock().unwrap();
             let told = whole(total(&served.get("/metrics").text(), "koboshi_faults_total"));
             assert!(told > 0, "a primary that falls was noticed");
-            until("the journal has what was told", || (faults(&store) >= told).then_some(()));
+            until("the journal has every fault", || (faults(&store) >= told).then_some(()));
             crowd.while_killed(|| served.kill());
             known.store(faults(&store), Ordering::Relaxed);
             served.start_again();
@@ -105,11 +105,11 @@ fn a_crowd_under_chaos_loses_nothing_but_what_was_on_its_way_when_the_gateway_is
         memory.1 / 1024
     );
     if requests >= ENOUGH_TO_WEIGH {
-        assert!(memory.1 < memory.0 + MOST_GROWTH, "memory grows: {memory:?}");
+        assert!(memory.1 < memory.0 + MAX_GROWTH, "memory grows: {memory:?}");
     }
     let metrics = until("the gateway is quiet", || {
         let text = served.get("/metrics").text();
-        // The look itself is one request.
+        // The query itself is one request.
         (total(&text, "koboshi_open_requests") <= 1.0).then_some(text)
     });
     assert_eq!(whole(total(&metrics, "koboshi_answers_total")), crowd.answered_after_kill(), "{metrics}");
@@ -128,7 +128,7 @@ fn a_crowd_under_chaos_loses_nothing_but_what_was_on_its_way_when_the_gateway_is
 }
 
 #[test]
-fn a_disk_that_is_full_is_noticed_by_nobody_and_gets_everything_when_there_is_room() {
+fn clients_do_not_notice_a_full_disk_and_it_gets_everything_when_there_is_room() {
     let requests = std::env::var("KOBOSHI_CHAOS").map_or(100, |count| count.parse::<u64>().unwrap() / 10);
     let (one, two) = (Upstream::start(), Upstream::start());
     one.set("chaos", primary);
@@ -217,7 +217,7 @@ fn what_was_learned_outlives_a_kill() {
     for route in ["sick", "spent", "limited"] {
         ask(&served, route);
     }
-    assert_eq!(models.map(|model| upstream.calls(model)), before, "nobody who rests was asked");
+    assert_eq!(models.map(|model| upstream.calls(model)), before, "no target in cooldown was asked");
     for (target, health) in [("one/rate-429?retry_after=60", "held"), ("three/fail-503", "open")] {
         assert_eq!(served.target(target)["health"], health);
     }

@@ -171,7 +171,7 @@ fn old_names_are_warnings_that_name_the_new_ones() {
 }
 
 #[test]
-fn japanese_readers_are_told_in_japanese() {
+fn japanese_readers_get_japanese() {
     for name in [
         "several", "secrets-in-wrong-places", "entries", "kinds", "sim-names", "litellm", "braces",
         "written-as-text",
@@ -252,7 +252,7 @@ fn what_a_gateway_refuses_is_found_and_what_is_found_is_refused() {
         for lang in ["en", "ja"] {
             let said = run_in(&at, &["check", "--lang", lang], &[]).text;
             let sentence = said.lines().next().unwrap();
-            // On a port that nobody has: a gateway that started would not end.
+            // On an unused port: a gateway that started would not end.
             let args = ["serve", "--store", "memory", "--listen", "192.0.2.1:1", "--lang", lang];
             let refused = run_in(&at, &args, &[]);
             assert_eq!(refused.status, 2, "{text}{}", refused.error);
@@ -281,7 +281,7 @@ fn every_problem_is_named_at_once() {
 }
 
 #[test]
-fn a_store_in_memory_is_told_as_a_difference() {
+fn a_store_in_memory_is_listed_as_a_difference() {
     let path = scratch("memory.yaml", "store: memory\n");
     let out = run_in(&folder_of(&path), &["check", "memory.yaml", "--lang", "en"], &[]);
     assert!(out.text.contains("store  memory  (default the file of this user)"), "{}", out.text);
@@ -352,7 +352,7 @@ fn a_store_that_is_a_folder_is_found() {
 }
 
 #[test]
-fn a_broken_rule_file_is_told_with_closed_brackets() {
+fn the_error_of_a_broken_rule_file_has_closed_brackets() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("r1.yaml"), "nonsense: 1\n").unwrap();
     std::fs::write(folder.path().join("koboshi.yaml"), "rules: [r1.yaml]\n").unwrap();
@@ -373,4 +373,50 @@ fn names_in_full_width_characters_are_warnings() {
     let path = scratch("not-wide.yaml", "routes:\n  アシスタント: [sim/ok]\n");
     let out = run_in(&folder_of(&path), &["check", "not-wide.yaml", "--format", "json"], &[]);
     assert_eq!(json(&out)["warnings"].as_array().map(Vec::len), Some(0), "{}", out.text);
+}
+
+/// A name that cannot be used hides nothing that is wrong below it.
+#[test]
+fn a_wrong_name_hides_no_wrong_key() {
+    let path = scratch(
+        "misnamed.yaml",
+        "providers: {Open AI: {kind: opanai, foo: 1, api_key: x}}\nagents: {A b: {comand: [x]}}\nroutes: {m: [sim/ok]}\n",
+    );
+    let out = run_in(&folder_of(&path), &["check", "misnamed.yaml", "--lang", "en"], &[]);
+    let said = said(&out);
+    assert_eq!(out.status, 1, "{said}");
+    for words in [
+        "the name of `providers.", "`opanai`", "unknown key `foo`", "unknown key `api_key`",
+        "the name of `agents.", "unknown key `comand`",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+/// A key of a route that stands one level too high is told as that, and not turned into a route.
+#[test]
+fn a_key_that_stands_one_level_too_high_is_told_as_that() {
+    let path = scratch("indented.yaml", "routes:\n  a:\n    chain:\n    - sim/ok\n  commit: complete\n");
+    for (lang, hint) in [("en", "indent it further"), ("ja", "字下げ")] {
+        let out = run_in(&folder_of(&path), &["check", "indented.yaml", "--lang", lang], &[]);
+        let said = said(&out);
+        assert!(said.contains(hint) && !said.contains("[\"complete\"]"), "{said}");
+    }
+}
+
+/// A key in clear text is warned of, and shown by no word of the warning; one of a variable is not.
+#[test]
+fn a_key_in_the_file_is_a_warning() {
+    let key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD";
+    let check = |keys: &str, variables: &[(&str, &str)]| {
+        let path =
+            scratch("clear.yaml", &format!("providers: {{openai: {{kind: openai, keys: [\"{keys}\"]}}}}\n"));
+        said(&run_in(&folder_of(&path), &["check", "clear.yaml", "--lang", "en"], variables))
+    };
+    for written in [key.to_owned(), format!("${{OWN_KEY:-{key}}}")] {
+        let text = check(&written, &[]);
+        assert!(text.contains("stands in this file") && !text.contains(key), "{text}");
+    }
+    let text = check("${OWN_KEY}", &[("OWN_KEY", key)]);
+    assert!(!text.contains("stands in this file"), "{text}");
 }

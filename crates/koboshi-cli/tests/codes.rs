@@ -12,6 +12,22 @@ fn the_documentation_is_the_table() {
 }
 
 #[test]
+fn the_page_for_the_night_has_a_row_for_every_kind() {
+    let page = std::fs::read_to_string(repository("docs/operate.md")).unwrap();
+    for kind in koboshi::fault::Kind::ALL {
+        let start = format!("| `{}` |", kind.name());
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with(&start)).collect();
+        assert_eq!(rows.len(), 1, "docs/operate.md needs one row for {}", kind.name());
+        let cells: Vec<&str> = rows[0].trim_matches('|').split('|').map(str::trim).collect();
+        assert!(cells.len() == 3 && cells.iter().all(|cell| !cell.is_empty()), "{}", rows[0]);
+    }
+    let named = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    for (name, _) in named {
+        assert!(koboshi::fault::Kind::ALL.iter().any(|kind| kind.name() == name), "there is no kind {name}");
+    }
+}
+
+#[test]
 fn every_kind_is_listed_with_words_in_both_languages() {
     for lang in ["en", "ja"] {
         let value = json(&run(&["codes", "--format", "json", "--lang", lang]));
@@ -30,7 +46,12 @@ fn every_kind_is_listed_with_words_in_both_languages() {
 #[test]
 fn people_see_one_line_a_kind_with_their_prefix() {
     let text = run(&["codes", "--prefix", "MIRA", "--lang", "en"]).text;
-    assert_eq!(text.lines().count(), koboshi::fault::Kind::ALL.len());
+    let kinds = text.lines().filter(|line| line.starts_with("MIRA-")).count();
+    assert_eq!(kinds, koboshi::fault::Kind::ALL.len());
+    let note = text.lines().last().unwrap();
+    for words in ["502", "unauthorized", "token_expired", "permission_denied"] {
+        assert!(note.contains(words), "a key of the gateway's own is told apart: {note}");
+    }
     assert!(text.contains("MIRA-3002  quota_exceeded"));
 }
 

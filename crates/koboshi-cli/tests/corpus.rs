@@ -107,7 +107,7 @@ fn a_low_score_is_exit_1_and_shows_the_confusion() {
 }
 
 #[test]
-fn a_broken_case_is_told_with_its_line() {
+fn a_broken_case_is_reported_with_its_line() {
     let calls = r#"{"id":"s","calls":[],"expect":{}}"#;
     for (name, text, part) in [
         ("broken.jsonl", format!("{WRONG}\n{{\"id\":"), ":2: "),

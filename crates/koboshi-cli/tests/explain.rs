@@ -66,7 +66,7 @@ fn json_holds_everything_a_script_needs() {
 }
 
 #[test]
-fn a_good_run_is_told_as_good() {
+fn a_good_run_is_reported_as_good() {
     let log = scratch("good.log", "All 12 tests pass. Work committed.\n");
     let out = run(&["explain", &log, "--exit-code", "0", "--lang", "en"]);
     assert_eq!((out.status, out.text.as_str()), (0, "✓ No problem was found.\n"));
@@ -162,7 +162,7 @@ fn a_huge_log_is_read_from_its_end() {
 }
 
 #[test]
-fn bad_input_is_told_with_its_place() {
+fn bad_input_is_reported_with_its_place() {
     for (file, lang, part) in [
         ("no-such-file.log", "en", "cannot read no-such-file.log"),
         ("no-such-file.log", "ja", "「no-such-file.log」を読み取れません。ファイルがありません。"),

@@ -59,7 +59,7 @@ fn the_page_of_a_gateway_is_known_without_its_status() {
 
 /// What a firewall in front of the provider refuses says nothing about the key or the account.
 #[test]
-fn a_block_before_the_provider_is_not_told_as_the_keys() {
+fn a_block_before_the_provider_is_no_fault_of_the_key() {
     for (name, text, args) in [
         ("page", CLOUDFLARE, &["--status", "403"][..]),
         ("page alone", CLOUDFLARE, &[]),
@@ -198,7 +198,7 @@ fn what_is_quoted_stands_in_the_input() {
 
 /// One name that does not resolve is known to affect that host, and not more.
 #[test]
-fn a_name_that_does_not_resolve_is_not_told_as_the_whole_machine() {
+fn one_unresolved_name_is_no_fault_of_the_machine() {
     let log = "curl: (6) Could not resolve host: api.example.com\n";
     let fault = fault(log, &[]);
     assert_eq!((&fault["kind"], &fault["sub"]), (&"connection_failed".into(), &"dns".into()));
@@ -224,4 +224,159 @@ fn the_line_of_a_long_output_is_the_one_in_the_file() {
         (&fault["evidence"]["line"], &fault["evidence"]["text"]),
         (&4_001.into(), &"bash: frobnicate: command not found".into())
     );
+}
+
+const CUT_STREAM: &str = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"type\":\"message\",\
+    \"role\":\"assistant\",\"content\":[],\"model\":\"claude\",\"usage\":{\"input_tokens\":1,\"output_tokens\":1}}}\n\n\
+    event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n\
+    event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hello\"}}\n\n";
+
+/// A stream is cut where it ends, and no words are involved; an empty body has no line.
+#[test]
+fn the_form_of_an_answer_is_told_as_its_form_and_with_its_own_line() {
+    let cut = said(CUT_STREAM, &["--lang", "en"]);
+    assert!(cut.contains("Found in line 8") && cut.contains("by the form of the answer"), "{cut}");
+    assert!(!cut.contains("wording"), "{cut}");
+    let ja = said(CUT_STREAM, &["--lang", "ja"]);
+    assert!(ja.contains("8 行目") && ja.contains("応答の形から") && !ja.contains("文言から"), "{ja}");
+    for (text, status) in [("", "200"), ("", "500"), ("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "200")]
+    {
+        let empty = said(text, &["--status", status, "--lang", "en"]);
+        assert!(empty.contains("no text in the body") && !empty.contains("in line"), "{empty}");
+        assert!(!empty.contains("wording"), "{empty}");
+        assert_eq!(fault(text, &["--status", status])["evidence"]["line"], Value::Null);
+    }
+}
+
+/// Who must sign in first is not told to send the same again, and no key is concerned.
+#[test]
+fn an_expired_sign_in_is_tried_again_after_signing_in() {
+    let text = "API Error: 401 {\"type\":\"error\",\"error\":{\"type\":\"authentication_error\",\"message\":\"OAuth token has expired. \
+        Please obtain a new token or refresh your existing token.\"}} · Please run /login\n";
+    let en = said(text, &["--lang", "en"]);
+    assert!(en.contains("after signing in again") && en.contains("uses this sign-in"), "{en}");
+    assert!(!en.contains("the same request may succeed") && !en.contains("API key"), "{en}");
+    let ja = said(text, &["--lang", "ja"]);
+    assert!(
+        ja.contains("もう一度サインインすれば可能です。") && ja.contains("このサインインを使うもの"),
+        "{ja}"
+    );
+}
+
+/// The last line of a compiler says that something failed, and not what.
+#[test]
+fn the_last_line_of_a_compiler_names_no_cause() {
+    let fault = fault("error: could not compile `foo` (bin \"foo\") due to 2 previous errors\n", &[]);
+    assert_eq!((&fault["kind"], &fault["category"]), (&"tool_failed".into(), &"other".into()), "{fault}");
+}
+
+/// Only a length of time is counted from somewhere. Of a time of day, the date is what was not stated.
+#[test]
+fn a_time_of_day_is_not_counted() {
+    let text =
+        "2026-11-18T10:00:00Z INFO start\n2026-11-18T10:15:00Z Error: 5-hour limit reached ∙ resets 11pm\n";
+    let args = ["--zone", "UTC", "--lang"];
+    let en = said(text, &[&args[..], &["en"]].concat());
+    assert!(
+        en.contains("The date was taken from the time in the text") && !en.contains("ounted from"),
+        "{en}"
+    );
+    let ja = said(text, &[&args[..], &["ja"]].concat());
+    assert!(ja.contains("日付は、テキスト内の時刻") && !ja.contains("数えて"), "{ja}");
+    let relative = said("Error: 429 rate limit exceeded, retry after 45 seconds\n", &["--lang", "en"]);
+    assert!(relative.contains("Counted from now"), "{relative}");
+}
+
+/// A date decades away is a mistake: it makes no quota of a busy provider, and no reader is advised to wait for it.
+#[test]
+fn an_absurd_wait_names_no_quota() {
+    let header = ["--status", "429", "--header", "Retry-After: Wed, 21 Oct 2099 07:28:00 GMT"];
+    let far = fault("{\"error\":{\"message\":\"busy\"}}", &header);
+    assert_eq!((&far["kind"], &far["wait"]), (&"rate_limited".into(), &Value::Null), "{far}");
+    let hours = ["--status", "429", "--header", "Retry-After: 7200"];
+    assert_eq!(fault("{\"error\":{\"message\":\"busy\"}}", &hours)["kind"], "quota_exceeded");
+}
+
+/// What git, kubectl, make and scripts print is theirs: no provider's key, and no agent that may be started again.
+#[test]
+fn the_failures_of_programs_that_agents_call_are_no_agents() {
+    for (text, category) in [
+        (
+            "remote: Invalid username or token.\nfatal: Authentication failed for 'https://example.com/me/x.git/'\n",
+            "auth",
+        ),
+        ("error: You must be logged in to the server (Unauthorized)\n", "auth"),
+        ("fatal: not a git repository (or any of the parent directories): .git\n", "other"),
+        ("fatal: No configured push destination.\nEither specify the URL from the command-line\n", "other"),
+        (
+            "To github.com:me/x.git\n ! [rejected]        main -> main (fetch first)\nerror: failed to push some refs to 'x'\nhint: Updates were rejected\n",
+            "other",
+        ),
+        ("error: Your local changes to the following files would be overwritten by merge:\n\ta\n", "other"),
+        (
+            "Auto-merging a\nCONFLICT (add/add): Merge conflict in a\nAutomatic merge failed; fix conflicts and then commit the result.\n",
+            "other",
+        ),
+        ("Error from server (NotFound): pods \"web\" not found\n", "other"),
+        ("error: the server doesn't have a resource type \"podz\"\n", "other"),
+        (
+            "gcc -c nope.c\ncc1: fatal error: nope.c: No such file or directory\ncompilation terminated.\nmake: *** [Makefile:2: all] Error 1\n",
+            "file_io",
+        ),
+        (
+            "Traceback (most recent call last):\n  File \"request.py\", line 1, in urlopen\n    return opener.open(url, data, timeout)\n           ^^^^^^\n\
+             urllib.error.URLError: <urlopen error [Errno 111] Connection refused>\n",
+            "network",
+        ),
+    ] {
+        for args in [&[][..], &["--exit-code", "1"], &["--kind", "tool"]] {
+            let fault = fault(text, args);
+            assert_eq!(
+                (&fault["kind"], &fault["category"]),
+                (&"tool_failed".into(), &category.into()),
+                "{args:?} {text}: {fault}"
+            );
+            let again = matches!(category, "network");
+            assert_eq!(fault["advice"]["same"], again, "{args:?} {text}: {fault}");
+        }
+    }
+    // An agent's own failure stays its own, and a panic ends a process.
+    assert_eq!(fault("Error: something odd\n", &["--exit-code", "1"])["kind"], "agent_error");
+    assert_eq!(
+        fault("fatal error: all goroutines are asleep - deadlock!\n", &["--exit-code", "2"])["kind"],
+        "process_failed"
+    );
+}
+
+/// The answer's headers alone say what the gateway decided on; so does the line of a stream's error, and no mark before it.
+#[test]
+fn the_gateways_own_word_is_taken_from_where_it_stands() {
+    for (status, kind) in [(404, "model_not_found"), (502, "unauthorized"), (503, "cooling_down")] {
+        let head = format!(
+            "HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\nx-koboshi-attempts: 0\r\nx-koboshi-fault: {kind}\r\n\r\n"
+        );
+        let fault = fault(&head, &[]);
+        assert_eq!((&fault["kind"], &fault["confidence"]), (&kind.into(), &"high".into()), "{fault}");
+    }
+    let error = r#"data: {"error":{"message":"The connection was closed.","koboshi":{"kind":"connection_closed","errorCode":"KBS-1005","lang":"en","message":"Our message.","suggestion":"Our suggestion."}}}"#;
+    let stream = format!(
+        "data: {{\"koboshi\":{{\"simulated\":true}},\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"a\"}}}}]}}\n\n{error}\n\n"
+    );
+    let fault = fault(&stream, &[]);
+    assert_eq!(fault["kind"], "connection_closed", "{fault}");
+    assert_eq!(
+        (&fault["evidence"]["line"], &fault["message"]),
+        (&3.into(), &"Our message.".into()),
+        "{fault}"
+    );
+}
+
+/// Words that the provider gives as a code are no mere wording.
+#[test]
+fn what_a_code_states_is_sure() {
+    let of = |code: &str| {
+        let body = format!(r#"{{"error":{{"message":"Rate limit reached for gpt-4o","code":{code}}}}}"#);
+        fault(&body, &["--status", "429"])["confidence"].clone()
+    };
+    assert_eq!((of("\"rate_limit_exceeded\""), of("null")), ("high".into(), "medium".into()));
 }

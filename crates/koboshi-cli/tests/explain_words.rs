@@ -13,7 +13,7 @@ use std::process::Stdio;
 use unicode_width::UnicodeWidthStr;
 
 const NOW: &str = "2026-11-16T20:00:00Z";
-const TOKYO: &str = "You've hit your session limit · resets 3pm (Asia/Tokyo)\n";
+const TOKYO: &str = "You've hit your limit · resets 3pm (Asia/Tokyo)\n";
 const JAPANESE: &str = "エラー: 本日の利用上限に達しました。明日の午前9時以降にもう一度お試しください。\n";
 const BILLING: &str = "openai.RateLimitError: Error code: 429 - {'error': {'message': 'You exceeded your current quota, please check \
      your plan and billing details.', 'type': 'insufficient_quota', 'code': 'insufficient_quota'}}\n";
@@ -151,7 +151,7 @@ fn times_are_in_the_readers_zone_with_the_stated_one_beside_it() {
 
 #[test]
 fn an_assumed_zone_is_named() {
-    let en = said("You've hit your session limit · resets 3pm\n", "en", &[]);
+    let en = said("You've hit your limit · resets 3pm\n", "en", &[]);
     assert!(
         en.contains("2026-11-17 15:00 UTC") && en.contains("The text names no time zone; UTC was assumed."),
         "{en}"
@@ -159,7 +159,7 @@ fn an_assumed_zone_is_named() {
     // A machine that was never told its zone: a Japanese text is read in the time of Japan, and that is said.
     let ja = said(JAPANESE, "ja", &[("TZ", "")]);
     assert!(ja.contains("2026-11-18 00:00（UTC）まで"), "the reader's zone, whatever the language: {ja}");
-    assert!(ja.contains("タイムゾーンの記載がないため、次のタイムゾーンとして読みました: 日本時間"), "{ja}");
+    assert!(ja.contains("タイムゾーンの記載がないため、日本時間とみなしました。"), "{ja}");
     let en = said(JAPANESE, "en", &[("TZ", "")]);
     assert!(en.contains("2026-11-18 00:00 UTC") && en.contains("JST was assumed"), "{en}");
     let length = said("Your quota will reset after 22m55s.\n", "ja", &[("TZ", "")]);
@@ -305,7 +305,7 @@ fn the_language_may_stand_before_or_behind_the_command() {
     let store = tempfile::tempdir().unwrap();
     let store = store.path().join("none.db").display().to_string();
     let status = run(&["--lang", "ja", "status", "--store", &store]);
-    assert!(status.status == 0 && status.text.contains("まだ何も記録されていません"), "{}", status.error);
+    assert!(status.status == 0 && status.text.contains("none.db はありません"), "{}", status.text);
     assert_eq!(run(&["--lang", "tlh", "codes"]).status, 2);
 }
 
@@ -379,7 +379,7 @@ fn koboshis_own_sentences_are_known_in_a_log() {
 
 /// Gemini states seconds for the quota of a day too: they are shown as stated, and not as the end of the quota.
 #[test]
-fn a_short_wait_is_not_told_as_the_end_of_a_days_quota() {
+fn a_short_wait_is_not_shown_as_the_end_of_a_daily_quota() {
     let text = |quota: &str| {
         format!(
             "{{\"error\":{{\"code\":429,\"message\":\"You exceeded your current quota.\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":\
@@ -397,7 +397,7 @@ fn a_short_wait_is_not_told_as_the_end_of_a_days_quota() {
 }
 
 #[test]
-fn a_missing_command_is_not_told_as_a_library() {
+fn a_missing_command_is_no_missing_library() {
     let fault = fault("bash: jq: command not found\n", &["--kind", "tool", "--lang", "ja"]);
     assert_eq!(fault["category"], "missing_command");
     let steps = fault["further_steps"].to_string();
@@ -425,4 +425,138 @@ fn the_traceback_of_an_sdk_is_no_output_of_a_tool() {
             assert_eq!(fault["kind"], "invalid_request", "{text}\n{fault}");
         }
     }
+}
+
+/// A wait is counted from the line that states it, not from when the log is read.
+#[test]
+fn a_wait_is_counted_from_the_time_of_its_line() {
+    let stamped = [
+        ("[2026-11-14T10:00:05Z] You've hit your session limit · resets 3pm (Asia/Tokyo)\n", 0.0),
+        ("[2026-11-16T19:58:00Z] Error: 429 rate limit reached, try again in 42s\n", 0.0),
+        ("2026-11-15 22:14:05 ERROR Rate limit reached. Please try again in 42s.\n", 0.0),
+        ("2026-11-16 19:59:30 ERROR Rate limit reached. Please try again in 42s.\n", 12.0),
+        ("2026-11-16T19:00:00Z INFO started\nError: 429 quota exceeded, try again in 2h\n", 3600.0),
+        (
+            "{\"type\":\"error\",\"timestamp\":\"2026-11-16T19:59:00Z\",\"message\":\"Rate limit reached, try again in 90s\"}\n",
+            30.0,
+        ),
+        // Ahead of now: no stamp of this line.
+        ("2026-11-18 22:14:05 ERROR Rate limit reached. Please try again in 42s.\n", 42.0),
+        ("Rate limit reached. Please try again in 42s.\n", 42.0),
+    ];
+    for (text, left) in stamped {
+        let fault = fault(text, &["--exit-code", "1"]);
+        assert_eq!(fault["wait"]["seconds"], left, "{text}: {fault}");
+        let over = fault["suggestion"].as_str().unwrap().contains("wait is over");
+        assert_eq!(over, left == 0.0, "{text}: {fault}");
+    }
+    let said = said("2026-11-16 19:00:30 ERROR Quota exceeded. Please try again in 2h.\n", "en", &[]);
+    assert!(said.contains("Counted from the time in the text: 2026-11-16 19:00:30 UTC"), "{said}");
+}
+
+/// Without a stamp the file says when it was written; of a pipe nothing is known, and that is said.
+#[test]
+fn a_wait_without_a_stamp_is_counted_from_the_files_last_change_or_said_to_be_counted_from_now() {
+    let text = "Rate limit reached. Please try again in 42s.\n";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("agent.log");
+    std::fs::write(&file, text).unwrap();
+    let name = file.to_str().unwrap();
+    let fresh = run(&["explain", name, "--exit-code", "1"]).text;
+    assert!(fresh.contains(" left)") && !fresh.contains("Counted from"), "it was written just now: {fresh}");
+    let two_days = std::time::Duration::from_secs(2 * 86_400);
+    let before = std::fs::metadata(&file).unwrap().modified().unwrap() - two_days;
+    std::fs::File::options().write(true).open(&file).unwrap().set_modified(before).unwrap();
+    let old = run(&["explain", name, "--exit-code", "1"]).text;
+    assert!(old.contains("The stated wait is over.") && old.contains("last change of the file"), "{old}");
+    let asked = run(&["explain", name, "--exit-code", "1", "--now", NOW]).text;
+    assert!(asked.contains("(42s left)") && !asked.contains("Counted from"), "--now is both: {asked}");
+    let piped = run_with(&["explain", "--exit-code", "1"], &[], text).text;
+    assert!(piped.contains("does not say when it was written. Counted from now."), "{piped}");
+    let answer =
+        "HTTP/1.1 429 Too Many Requests\r\ndate: Mon, 16 Nov 2026 19:59:50 GMT\r\nretry-after: 30\r\n\r\n{}";
+    assert_eq!(fault(answer, &[])["wait"]["seconds"], 20.0, "the date of an answer is its time");
+}
+
+/// A session limit is the window of five hours: at half past five, one that resets at ten past five is over.
+#[test]
+fn a_session_limit_whose_reset_has_passed_is_over() {
+    for text in [
+        "You've hit your session limit · resets 5:10pm (Asia/Tokyo)\n",
+        "5-hour limit reached ∙ resets 5:10pm (Asia/Tokyo)\n",
+    ] {
+        let at = |now: &str| {
+            let args = ["explain", "--format", "json", "--exit-code", "1", "--now", now];
+            json(&run_with(&args, &[], text))["fault"]["wait"]["seconds"].clone()
+        };
+        assert_eq!(at("2026-11-16T17:30:00+09:00"), 0.0, "{text}");
+        assert_eq!(at("2026-11-16T15:10:00+09:00"), 7200.0, "{text}");
+    }
+}
+
+/// What Python's SDK prints of a refused parameter says what it is: a code, a type, a sentence.
+#[test]
+fn a_refused_parameter_is_known_by_its_code() {
+    let parameter = "openai.BadRequestError: Error code: 400 - {'error': {'message': \"Unsupported parameter: 'max_tokens' is not supported \
+         with this model. Use 'max_completion_tokens' instead.\", 'type': 'invalid_request_error', 'param': 'max_tokens', 'code': 'unsupported_parameter'}}\n";
+    let refused = fault(parameter, &["--exit-code", "1"]);
+    assert_eq!(
+        (&refused["kind"], &refused["sub"]),
+        (&"invalid_request".into(), &"capability".into()),
+        "{refused}"
+    );
+    assert_eq!(
+        (&refused["confidence"], &refused["advice"]["other"]),
+        (&"high".into(), &true.into()),
+        "{refused}"
+    );
+    let plain = "openai.BadRequestError: Error code: 400 - {'error': {'message': \"Invalid value: 'x'.\", 'type': 'invalid_request_error', \
+         'param': 'messages[0].role', 'code': 'invalid_value'}}\n";
+    let refused = fault(plain, &["--exit-code", "1"]);
+    assert_eq!(
+        (&refused["kind"], &refused["confidence"]),
+        (&"invalid_request".into(), &"high".into()),
+        "{refused}"
+    );
+    assert_eq!(refused["advice"]["other"], false, "{refused}");
+}
+
+/// A quota of one model for a day, with seconds beside it, as Gemini states it.
+#[test]
+fn a_quota_of_a_model_names_the_model_and_does_not_contradict_its_wait() {
+    let gemini = "{\"error\":{\"code\":429,\"message\":\"You exceeded your current quota.\",\"status\":\"RESOURCE_EXHAUSTED\",\"details\":[\
+        {\"@type\":\"type.googleapis.com/google.rpc.QuotaFailure\",\"violations\":[{\"quotaId\":\"GenerateRequestsPerDayPerProjectPerModel-FreeTier\"}]},\
+        {\"@type\":\"type.googleapis.com/google.rpc.RetryInfo\",\"retryDelay\":\"38s\"}]}}";
+    let fault = fault(gemini, &["--status", "429"]);
+    assert_eq!((&fault["sub"], &fault["scope"]), (&"day".into(), &"model".into()), "{fault}");
+    let text = run_with(&["explain", "--status", "429", "--now", NOW, "--lang", "en"], &[], gemini).text;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        text.contains("quota of this account for this model") && text.contains("another model"),
+        "{text}"
+    );
+    assert!(text.contains("the account: its quota for this model is used up"), "{text}");
+    assert!(!text.contains("Wait until the provider's day ends") && text.contains("(38s left)"), "{text}");
+}
+
+#[test]
+fn a_sign_in_that_the_program_asks_for_is_among_the_steps() {
+    let login = fault("Invalid API key · Please run /login\n", &[]);
+    assert_eq!(login["kind"], "unauthorized");
+    assert!(login["further_steps"][0].as_str().unwrap().contains("/login"), "{login}");
+    assert!(said("Invalid API key · Please run /login\n", "ja", &[]).contains("/login を実行"));
+    let plain = fault("Error: 401 invalid api key\n", &[]);
+    assert_eq!(plain["further_steps"], serde_json::json!([]), "{plain}");
+}
+
+#[test]
+fn an_exit_code_of_a_signal_names_it() {
+    for (code, name) in [("137", "SIGKILL"), ("143", "SIGTERM"), ("139", "SIGSEGV")] {
+        let out = run_with(&["explain", "--exit-code", code, "--lang", "en"], &[], "working\n");
+        assert!(out.text.contains(name) && out.text.contains(code), "{}", out.text);
+    }
+    let killed = run_with(&["explain", "--exit-code", "137", "--lang", "ja"], &[], "working\n").text;
+    assert!(killed.contains("SIGKILL") && killed.contains("メモリ不足"), "{killed}");
+    let own = run_with(&["explain", "--exit-code", "1", "--lang", "en"], &[], "working\n").text;
+    assert!(!own.contains("SIG"), "{own}");
 }

@@ -150,7 +150,7 @@ fn what_cannot_be_translated_is_named_with_its_line_and_why() {
 }
 
 #[test]
-fn japanese_readers_are_told_in_japanese() {
+fn japanese_readers_get_japanese() {
     let out = run(&["import", "litellm", &file("company"), "--lang", "ja"]);
     insta::assert_snapshot!("company-ja", out.text.replace(&file("company"), "company.yaml"));
     assert!(out.error.contains("変換できません: `router_settings.retry_policy`"), "{}", out.error);

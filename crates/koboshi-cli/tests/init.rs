@@ -51,7 +51,10 @@ fn providers(served: &Served) -> Vec<String> {
 #[test]
 fn without_a_key_the_demo_route_answers() {
     let (said, served, _folder) = init_and_serve(&[], &[]);
-    assert!(said.contains("koboshi.yaml is written") && said.contains("No API key was found"), "{said}");
+    assert!(
+        said.contains("koboshi.yaml is written") && said.contains("No provider can be used yet"),
+        "{said}"
+    );
     let answer = served.post(&json!({"model": "demo", "messages": [{"role": "user", "content": "hi"}]}), &[]);
     assert_eq!(answer.status, 200, "{answer:?}");
 }
@@ -67,7 +70,7 @@ fn with_one_key_that_provider_is_there_and_no_other() {
 
 #[test]
 fn with_two_keys_each_falls_back_to_the_other_vendor() {
-    // Nobody listens at the first address, so the second answers.
+    // The first address refuses connections, so the second answers.
     let other = Upstream::start();
     other.set("claude-sonnet-4-5", |ask| play(&Ask { model: "ok", ..*ask }));
     let address = other.origin();
@@ -102,7 +105,7 @@ fn comments_are_in_the_readers_language() {
 fn providers_can_be_named_and_those_without_a_key_wait_in_comments() {
     let (said, served, folder) =
         init_and_serve(&[("OPENAI_API_KEY", "sk-1")], &["--providers", "openai,gemini"]);
-    assert!(said.contains("the key is missing: GEMINI_API_KEY"), "{said}");
+    assert!(said.contains("not set or cannot be used: GEMINI_API_KEY."), "{said}");
     assert_eq!(providers(&served), ["openai"]);
     let text = std::fs::read_to_string(folder.path().join("koboshi.yaml")).unwrap();
     assert!(text.contains("  # gemini:\n"), "{text}");
@@ -112,6 +115,28 @@ fn providers_can_be_named_and_those_without_a_key_wait_in_comments() {
         "{}",
         wrong.error
     );
+}
+
+/// What is named as missing is what is missing, and no variable that is set.
+#[test]
+fn the_variable_that_is_named_is_the_one_that_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = |variables: &[(&str, &str)]| {
+        let args = ["init", "--force", "--lang", "en", "--providers", "azure,vertex"];
+        let out = in_folder(folder.path(), &args, variables).output().unwrap();
+        format!("{}{}", String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr))
+    };
+    let lacks = |names: &str| format!("not set or cannot be used: {names}. Set them");
+    let nothing = said(&[]);
+    let all =
+        "AZURE_OPENAI_API_KEY, AZURE_OPENAI_ENDPOINT, GOOGLE_APPLICATION_CREDENTIALS, GOOGLE_CLOUD_PROJECT";
+    assert!(nothing.contains(&lacks(all)), "{nothing}");
+    let key = said(&[("AZURE_OPENAI_API_KEY", "k"), ("GOOGLE_CLOUD_PROJECT", "p-1")]);
+    assert!(key.contains(&lacks("AZURE_OPENAI_ENDPOINT, GOOGLE_APPLICATION_CREDENTIALS")), "{key}");
+    assert!(!key.contains("No API key"), "{key}");
+    let no_file = [("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere.json"), ("GOOGLE_CLOUD_PROJECT", "p-1")];
+    let no_file = said(&no_file);
+    assert!(no_file.contains("AZURE_OPENAI_ENDPOINT, GOOGLE_APPLICATION_CREDENTIALS. Set them"), "{no_file}");
 }
 
 #[test]
@@ -168,7 +193,7 @@ fn what_is_printed_is_what_is_written() {
 }
 
 #[test]
-fn what_is_there_is_left_alone_unless_told() {
+fn an_existing_file_is_left_alone_without_force() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.yaml");
     std::fs::write(&file, "language: ja\n").unwrap();

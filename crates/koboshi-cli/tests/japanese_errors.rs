@@ -1,4 +1,4 @@
-//! Errors of the store, of a gateway that is asked over the network, and of rule files are told in the reader's language.
+//! Errors of the store, of a gateway that is asked over the network, and of rule files are in the reader's language.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
@@ -24,7 +24,7 @@ fn answering(answer: &'static str) -> String {
 }
 
 /// The same command fails in both languages, each in its own words.
-fn assert_told(args: &[&str], environment: &[(&str, &str)], en: &str, ja: &str) {
+fn assert_in_both_languages(args: &[&str], environment: &[(&str, &str)], en: &str, ja: &str) {
     let english = run_with(args, environment, "");
     assert_eq!(english.status, 2, "{args:?}: {}", english.error);
     assert!(english.error.contains(en), "{args:?}: {}", english.error);
@@ -55,13 +55,17 @@ fn errors_of_the_store() {
         ),
         (&["status", "--store", &folder], "it is a folder", "フォルダーです"),
         (&["status", "--store", "redis://127.0.0.1:1"], "is away", "に接続できません"),
-        (&["status", "--store", "rediss://127.0.0.1:1"], "TLS is not built in", "TLS には対応していません"),
+        (&["status", "--store", "rediss://127.0.0.1:1"], "is away", "に接続できません"),
         (
             &["status", "--store", "http://127.0.0.1:1"],
             "no address of a Redis",
             "Redis のアドレスではありません",
         ),
-        (&["status", "--store", "memory"], "only the gateway itself knows", "ゲートウェイ自身だけが"),
+        (
+            &["status", "--store", "memory"],
+            "only the gateway itself knows",
+            "ゲートウェイのメモリにしかありません",
+        ),
         (
             &["serve", "--listen", "127.0.0.1:0", "--store", &junk],
             "cannot be read as a Koboshi store",
@@ -74,10 +78,10 @@ fn errors_of_the_store() {
         ),
         (&["serve", "--listen", "127.0.0.1:0", "--store", nowhere], "hint: choose a store", "ヒント: "),
     ] {
-        assert_told(args, &[], en, ja);
+        assert_in_both_languages(args, &[], en, ja);
     }
     let both = [("KOBOSHI_URL", "http://127.0.0.1:1"), ("KOBOSHI_STORE", "a.db")];
-    assert_told(&["status"], &both, "are both set", "の両方が設定されています");
+    assert_in_both_languages(&["status"], &both, "are both set", "の両方が設定されています");
 }
 
 /// A config may name the language too.
@@ -123,21 +127,26 @@ fn errors_of_a_gateway_over_the_network() {
             "is not the address of a gateway",
             "ゲートウェイのアドレスではありません",
         ),
-        (&["status", "--url", &url], &[], "wants its admin key", "管理者キーが必要です"),
+        (
+            &["status", "--url", &url],
+            &[],
+            "The admin key of this gateway is missing or wrong",
+            "このゲートウェイの管理用キーがないか、間違っています",
+        ),
         (
             &["status", "--url", &url],
             &[("KOBOSHI_ADMIN_KEY", "wrong")],
-            "does not accept this admin key",
-            "この管理者キーを受け付けません",
+            "The admin key of this gateway is missing or wrong",
+            "このゲートウェイの管理用キーがないか、間違っています",
         ),
         (
             &["status", "--url", &url, "--admin-key-file", "/there/is/none"],
             &[],
             "cannot read the admin key",
-            "管理者キーを読み取れません",
+            "管理用キーを読み取れません",
         ),
     ] {
-        assert_told(args, environment, en, ja);
+        assert_in_both_languages(args, environment, en, ja);
     }
 }
 
@@ -181,7 +190,7 @@ fn errors_of_rule_files() {
         assert!(japanese.status == 2 && japanese.error.contains(ja), "{name}: {}", japanese.error);
         assert!(japanese.error.contains(&file), "{name}: {}", japanese.error);
     }
-    assert_told(
+    assert_in_both_languages(
         &["explain", "--rules", "/there/is/none.yaml"],
         &[],
         "cannot read rule file",

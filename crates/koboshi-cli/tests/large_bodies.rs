@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::served::Served;
 use koboshi_testkit::{Client, until};
 use serde_json::json;
@@ -12,6 +14,8 @@ const CLIENTS: usize = 6;
 const BODY: usize = 20_000_000;
 /// What may stay: caches, buffers, and what a heap keeps for the next request.
 const STAYS: u64 = 48 << 20;
+/// An unoptimised program takes ten seconds and more for six such bodies, on a busy machine several times that.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// Memory is given back when the last of many large requests was answered.
 #[test]
@@ -29,6 +33,8 @@ fn what_large_requests_took_is_given_back() {
             for _ in 0..CLIENTS {
                 scope.spawn(|| {
                     let mut client = Client::to(served.address);
+                    client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                    client.stream.set_write_timeout(Some(PATIENCE)).unwrap();
                     client.send("POST", "/v1/chat/completions", &[], question.as_bytes());
                     assert_eq!(client.read().status, 200);
                 });

@@ -85,6 +85,16 @@ fn the_same_is_there_for_programs() {
         (&false.into(), &"assumed".into()),
         "of a relay it is not known"
     );
+    let at = |address: &str| {
+        let text = format!(
+            "providers: {{claude: {{kind: anthropic, base_url: \"{address}\", keys: [\"${{K}}\"]}}}}\n"
+        );
+        let folder = self::folder(&text, MODELS);
+        let all = json(&within(&folder, &["models", "claude/claude-sonnet-4-5", "--format", "json"]));
+        all["models"][0]["facts"]["prefill"]["value"].clone()
+    };
+    assert_eq!(at("https://api.anthropic.com/v1"), true);
+    assert_eq!(at("http://127.0.0.1:21100/v1"), false, "an address that is not Anthropic's is a relay");
 }
 
 #[test]
@@ -97,7 +107,8 @@ fn without_a_name_the_models_of_the_routes_are_shown() {
     assert_eq!(heads(&out.text), ["anthropic/claude-haiku-4-5", "openai/gpt-5.1-mini"]);
     let out = within(&config, &["models", "fast"]);
     assert_eq!(heads(&out.text), ["openai/gpt-5.1-mini", "sim/fast"], "a route stands for its chain");
-    assert!(line(out.text.split_once("sim/fast").unwrap().1, "prefill").contains("simulated provider"));
+    let prefill = line(out.text.split_once("sim/fast").unwrap().1, "prefill");
+    assert!(prefill.contains("false"), "it begins another answer than a real provider: {prefill}");
     for (lang, said) in [("en", "names no models"), ("ja", "設定にモデル名がありません")] {
         let out = run(&["models", "--lang", lang]);
         assert!(out.status == 0 && out.text.contains(said) && out.text.contains("claude-*"), "{}", out.text);
@@ -107,7 +118,7 @@ fn without_a_name_the_models_of_the_routes_are_shown() {
 }
 
 #[test]
-fn a_wrong_models_file_is_told_with_its_place() {
+fn a_wrong_models_file_is_reported_with_its_place() {
     let wrong = folder(CONFIG, "models:\n  - match: m\n    contxt_window: 5\n");
     for (lang, said) in [("en", "docs/models.md"), ("ja", "モデルファイルに誤りがあります")] {
         let out = within(&wrong, &["check", "--lang", lang]);
@@ -115,7 +126,11 @@ fn a_wrong_models_file_is_told_with_its_place() {
         assert!(out.text.contains("contxt_window") && out.text.contains(said), "{}", out.text);
     }
     let out = within(&wrong, &["models", "gpt-4o"]);
-    assert!(out.status == 2 && out.error.contains("my-models.yaml:3:5"), "{}", out.error);
+    assert!(
+        out.status == 0 && out.error.contains("my-models.yaml:3:5"),
+        "the built-in facts are shown: {}",
+        out.error
+    );
     let gone = folder("models_file: none.yaml", "");
     let out = within(&gone, &["check", "--lang", "en"]);
     assert!(out.text.contains("koboshi.yaml:1:14: the models file none.yaml cannot be used"), "{}", out.text);

@@ -9,8 +9,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::{Out, Running, json, koboshi, run_with};
+use koboshi_sim::{Beat, Beats, End, Head, Play};
 use koboshi_testkit::{Answer, Authority, Client, Protocol, RedisServer, Upstream, signal, until};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -249,7 +251,7 @@ fn status_shows_an_open_breaker_since_when_until_when_and_why() {
     let scene = Scene::start(CHAIN);
     let clear = scene.on_file(&["status"]);
     assert_eq!(clear.status, 0);
-    assert!(clear.text.contains("All targets are available."), "{}", clear.text);
+    assert!(clear.text.contains("The store has no record of a target that is out of use."), "{}", clear.text);
     assert!(
         clear.text.contains(&format!("The gateway at {} reported", scene.gateway.address)),
         "{}",
@@ -295,7 +297,12 @@ fn resume_does_everything_the_first_time_and_nothing_the_second() {
         let second = run(&["resume", "provider:sim"]);
         assert_eq!(second.status, 1, "{}", second.text);
         assert!(second.text.contains("Nothing was held for provider:sim"), "{}", second.text);
-        assert!(scene.on_file(&["status"]).text.contains("All targets are available."));
+        assert!(
+            scene
+                .on_file(&["status"])
+                .text
+                .contains("The store has no record of a target that is out of use.")
+        );
     }
 }
 
@@ -474,7 +481,7 @@ fn the_journal_says_in_order_what_happened_rescues_included() {
 }
 
 #[test]
-fn a_retry_that_succeeds_is_told_too() {
+fn a_retry_that_succeeds_is_in_the_journal_too() {
     let scene = Scene::start("routes: {talk: ['sim/fail-503?times=1']}\nserve: {threads: 1}\n");
     assert_eq!(scene.gateway.chat("talk").status, 200);
     let out = scene.on_url(&["journal", "--kind", "rescued"]);
@@ -682,18 +689,139 @@ fn the_soft_limit_of_open_files_is_raised() {
         "ulimit -S -n 64; exec {} serve --listen 127.0.0.1:0 --store {store}",
         env!("CARGO_BIN_EXE_koboshi")
     );
-    let mut child = std::process::Command::new("sh")
-        .args(["-c", &command])
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut shell = std::process::Command::new("sh");
+    let child = Running::start(shell.args(["-c", &command]).stderr(std::process::Stdio::null()));
     let limits = koboshi_testkit::until("the limit is raised", || {
         let text = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).ok()?;
         let line = text.lines().find(|line| line.starts_with("Max open files"))?.to_owned();
         let numbers: Vec<&str> = line.split_whitespace().filter(|word| word.parse::<u64>().is_ok()).collect();
         (numbers.len() == 2 && numbers[0] == numbers[1]).then_some(line)
     });
-    child.kill().unwrap();
-    child.wait().unwrap();
     assert!(!limits.contains(" 64 "), "{limits}");
+}
+
+/// An agent of the config is a key, whether or not it ever failed, and the refusal of another one speaks of agents.
+#[test]
+fn agents_of_the_config_can_be_cooled_and_others_are_refused_as_agents() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, store) = (folder.path().join("koboshi.yaml"), folder.path().join("store.db"));
+    std::fs::write(&config, "agents: {reviewer: {command: [\"true\"], projects: [website]}}\n").unwrap();
+    let run = |args: &[&str]| {
+        let more = ["--config", text(&config), "--store", text(&store), "--lang", "en"];
+        run_with(&args.iter().chain(&more).copied().collect::<Vec<_>>(), &[], "")
+    };
+    let cooled = run(&["cool", "agent:reviewer/website", "--for", "2h"]);
+    assert_eq!(cooled.status, 0, "{}", cooled.error);
+    assert_eq!(run(&["status", "agent:reviewer/website"]).status, 1);
+    assert_eq!(run(&["resume", "agent:reviewer/website"]).status, 0);
+    let refused = run(&["cool", "agent:reviewer/websit", "--for", "2h"]);
+    assert_eq!(refused.status, 1);
+    assert!(refused.error.contains("No agent has the key agent:reviewer/websit"), "{}", refused.error);
+    assert!(
+        refused.error.contains("agent:reviewer/website") && !refused.error.contains("No target"),
+        "{}",
+        refused.error
+    );
+}
+
+/// An API key whose variable is not set here is not known here: it makes no target beside the real one.
+#[test]
+fn a_key_whose_variable_is_not_set_makes_no_target() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, store) = (folder.path().join("koboshi.yaml"), folder.path().join("store.db"));
+    let yaml = "providers: {openai: {kind: openai, base_url: \"http://127.0.0.1:9/v1\", keys: [\"${KEY_OF_TEST}\"]}}\nroutes: {talk: [openai/gpt-4o]}\nserve: {threads: 1}\n";
+    std::fs::write(&config, yaml).unwrap();
+    let args = ["cool", "target:openai/gpt-4o", "--for", "1h", "--format", "json"];
+    let more = ["--config", text(&config), "--store", text(&store), "--lang", "en"];
+    let args: Vec<&str> = args.iter().chain(&more).copied().collect();
+    let unknown = run_with(&args, &[], "");
+    assert_eq!((unknown.status, &json(&unknown)["error"]), (1, &json!("unknown_key")));
+    let provider: Vec<&str> =
+        ["cool", "provider:openai", "--for", "1s"].iter().chain(&more).copied().collect();
+    assert_eq!(run_with(&provider, &[], "").status, 0, "the provider is known all the same");
+    let set = [("KEY_OF_TEST", "sk-test")];
+    let with_key = json(&run_with(&args, &set, ""))["keys"].clone();
+    assert_eq!(with_key.as_array().map(Vec::len), Some(1), "{with_key}");
+    // What was learned of the real one is known where its variable is not.
+    let without = json(&run_with(&args, &[], ""))["keys"].clone();
+    assert_eq!(without, with_key);
+}
+
+/// Only the gateway knows why it refuses: with keys for clients and none for operators, no admin key is right.
+#[test]
+fn a_gateway_without_an_admin_key_is_quoted() {
+    let yaml = format!("{CHAIN}store: memory\nkeys: {{me: {{sha256: {HASH_OF_TEST}}}}}\n");
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("koboshi.yaml");
+    std::fs::write(&config, yaml).unwrap();
+    let gateway = Gateway::start(&["--config", text(&config)]);
+    for environment in [&[][..], &[("KOBOSHI_ADMIN_KEY", "test")]] {
+        for (lang, reason) in
+            [("en", "needs one too, and none is set"), ("ja", "管理用キーが必要ですが、設定されていません")]
+        {
+            let refused = run_with(&["status", "--url", &gateway.url(), "--lang", lang], environment, "");
+            assert_eq!(refused.status, 2);
+            assert!(refused.error.contains(reason), "{}", refused.error);
+            assert!(
+                !refused.error.contains("another one") && !refused.error.contains("own machine"),
+                "{}",
+                refused.error
+            );
+        }
+    }
+}
+
+/// That targets are available promises an answer: after the gateway stopped no process gives one.
+#[test]
+fn status_does_not_promise_answers_after_the_gateway_stopped() {
+    let mut scene = Scene::start(CHAIN);
+    until("it has reported", || scene.on_file(&["status"]).text.contains("reported").then_some(()));
+    assert!(
+        scene.on_file(&["status"]).text.contains("The store has no record of a target that is out of use.")
+    );
+    signal(&scene.gateway.child, "-TERM");
+    scene.gateway.ended();
+    let stopped = scene.on_file(&["status"]);
+    assert_eq!(stopped.status, 0);
+    let first = stopped.text.lines().next().unwrap();
+    assert!(
+        first.contains("No gateway is running") && !stopped.text.contains("are available"),
+        "{}",
+        stopped.text
+    );
+}
+
+/// An answer with this body and nothing else.
+fn plain_answer(status: u16, body: &'static str) -> Play {
+    let headers = vec![("content-type", "application/json".to_owned())];
+    Play {
+        head: Head::Answer { after: Duration::ZERO, status, headers },
+        beats: Beats::from(vec![Beat { after: Duration::ZERO, bytes: body.into() }]),
+        end: End::Clean,
+    }
+}
+
+/// A bare 402 says nothing of a balance, and a region is no key.
+#[test]
+fn status_claims_no_more_than_the_provider_said() {
+    let upstream = Upstream::start();
+    upstream.set("bare-402", |_| plain_answer(402, "{}"));
+    upstream.set("bare-403", |_| plain_answer(403, "{}"));
+    upstream.set("region", |_| plain_answer(403, "{\"error\":{\"code\":\"unsupported_country_region_territory\",\"message\":\"Country, region, or territory not supported\",\"type\":\"request_forbidden\"}}"));
+    for (model, said, not) in [
+        ("bare-402", "answered 402 and did not say why", "balance"),
+        ("bare-403", "answered 403 and did not say why", "permission"),
+        ("region", "not available in this country or region", "API key, sign-in"),
+    ] {
+        let scene = Scene::start(&format!(
+            "providers: {{up: {{kind: openai, base_url: \"{}/v1\", keys: [k]}}}}\nroutes: {{talk: [up/{model}]}}\nserve: {{threads: 1}}\n",
+            upstream.url()
+        ));
+        assert_ne!(scene.gateway.chat("talk").status, 200);
+        let status =
+            until("it is recorded", || Some(scene.on_file(&["status"])).filter(|out| out.status == 1));
+        assert!(status.text.contains(said) && !status.text.contains(not), "{model}: {}", status.text);
+        let journal = scene.on_file(&["journal"]).text;
+        assert!(!journal.contains("no credit left"), "{journal}");
+    }
 }

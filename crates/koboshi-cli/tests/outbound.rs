@@ -56,7 +56,7 @@ impl Outbound {
         }
     }
 
-    /// Nobody is reached; the gateway says so, with this in its journal.
+    /// No provider is reached; the gateway reports it, with this in its journal.
     fn fails(&self, sub: &str) {
         let answer = self.served.post(&chat(false), &[]);
         assert_eq!(answer.status, 502, "{answer:?}");

@@ -67,6 +67,32 @@ fn every_config_in_the_documentation_is_accepted() {
     assert!(count > 6, "only {count} blocks were checked");
 }
 
+/// Rust blocks are compiled as tests of the crate that includes their page, none of them left out.
+#[test]
+fn every_rust_block_of_the_documentation_is_compiled() {
+    let compiled = ["crates/koboshi/src/lib.rs", "crates/koboshi-store/src/lib.rs"]
+        .map(|file| std::fs::read_to_string(repository(file)).unwrap())
+        .concat();
+    let mut count = 0;
+    for page in pages() {
+        for block in page.blocks() {
+            let language = block.language().0;
+            if !language.starts_with("rust") && language != "rs" {
+                continue;
+            }
+            assert_eq!(
+                block.info, "rust",
+                "{}: a block that is not compiled and run is no example",
+                block.place
+            );
+            let included = format!("#[doc = include_str!(\"../../../{}\")]", page.name);
+            assert!(compiled.contains(&included), "{}: no crate has `{included}`", block.place);
+            count += 1;
+        }
+    }
+    assert!(count >= 3, "only {count} blocks were found");
+}
+
 /// `tests/agents/snippets.py` runs what is marked: a block without a mark would be one that no test sees.
 #[test]
 fn every_program_of_docs_agents_is_marked_to_be_run() {
@@ -118,11 +144,31 @@ fn check_rules(block: &Block) {
 fn the_sample_of_the_readme_is_what_the_program_prints() {
     for (page, lang) in [("README.md", "en"), ("README.ja.md", "ja")] {
         let text = std::fs::read_to_string(repository(page)).unwrap();
-        let (_, behind) = text.split_once("explain examples/gemini-quota.log\n```\n").unwrap();
+        let (_, behind) =
+            text.split_once("explain examples/gemini-quota.log --now 2026-11-15T21:22:08Z\n```\n").unwrap();
         let (_, sample) = behind.split_once("```text\n").unwrap();
         let (sample, _) = sample.split_once("```").unwrap();
         let log = repository("examples/gemini-quota.log").display().to_string();
         let args = ["--lang", lang, "explain", &log, "--now", "2026-11-15T21:22:08Z"];
         assert_eq!(common::run_with(&args, &[("COLUMNS", "100"), ("TZ", "UTC")], "").text, sample, "{page}");
+    }
+}
+
+/// Readers copy a config as it is: none of the pages has the hash of a key that anyone could guess.
+#[test]
+fn no_page_has_the_hash_of_a_key_that_can_be_guessed() {
+    // SHA-256 of `test`, `test2`, `ops`, `secret`, `password`, `admin`, `changeme` and of nothing, by their beginnings.
+    const KNOWN: [&str; 9] = [
+        "9f86d081884c", "60303ae22b99", "a92c36e66a25", "fcf730b6d952", "2bb80d537b1d", "5e884898da28",
+        "8c6976e5b541", "057ba03d6c44", "e3b0c44298fc",
+    ];
+    for page in pages() {
+        for hash in KNOWN {
+            assert!(!page.text.contains(hash), "{} has the hash {hash}…", page.name);
+        }
+    }
+    for file in ["examples/koboshi.yaml", "packaging/koboshi.yaml", "packaging/container.yaml"] {
+        let text = std::fs::read_to_string(repository(file)).unwrap();
+        assert!(KNOWN.iter().all(|hash| !text.contains(hash)), "{file}");
     }
 }

@@ -1,4 +1,4 @@
-//! Agents that behave badly, as real processes under `koboshi run`: nothing is left of them, and their end is told as it was.
+//! Agents that behave badly, as real processes under `koboshi run`: nothing is left of them, and their end is reported correctly.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
@@ -8,7 +8,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use common::koboshi;
+use common::{FATAL_SIGNALS, Running, koboshi};
 use koboshi_testkit::{ScriptedAgent, zombies_of};
 use tempfile::TempDir;
 
@@ -21,7 +21,7 @@ fn protected(home: &TempDir, agent: &ScriptedAgent) -> Command {
 
 fn run(home: &TempDir, agent: &ScriptedAgent) -> Output {
     let output = protected(home, agent).output().unwrap();
-    assert_eq!(agent.left(), [0_i32; 0], "nothing of it is left when its end is told");
+    assert_eq!(agent.left(), [0_i32; 0], "nothing of it is left when its end is reported");
     output
 }
 
@@ -34,26 +34,9 @@ fn home() -> TempDir {
 }
 
 #[test]
-fn the_signal_that_it_died_of_is_told() {
+fn the_exit_code_names_the_signal_that_a_command_died_of() {
     let home = home();
-    let signals = [
-        ("HUP", 1),
-        ("QUIT", 3),
-        ("ILL", 4),
-        ("TRAP", 5),
-        ("ABRT", 6),
-        ("BUS", 7),
-        ("FPE", 8),
-        ("KILL", 9),
-        ("USR1", 10),
-        ("SEGV", 11),
-        ("USR2", 12),
-        ("PIPE", 13),
-        ("ALRM", 14),
-        ("TERM", 15),
-        ("INT", 2),
-    ];
-    for (name, number) in signals {
+    for (name, number) in FATAL_SIGNALS {
         let output = run(&home, &agent(name).dies_of(name));
         assert_eq!(output.status.code(), Some(128 + number), "{name}");
     }
@@ -78,9 +61,9 @@ fn streams_that_it_closes_do_not_end_it() {
     let go_on = home.path().join("go-on");
     let closer =
         agent("closer").says("before").closes_its_streams().notes(&witness).waits_for(&go_on).exits(5);
-    let mut running = protected(&home, &closer).spawn().unwrap();
+    let mut running = Running::start(&mut protected(&home, &closer));
     let mut text = String::new();
-    // Its end comes while the agent still lives: nobody but the agent holds them.
+    // Its end comes while the agent still lives: only the agent holds them.
     running.stdout.take().unwrap().take(7).read_to_string(&mut text).unwrap();
     assert_eq!(text, "before\n");
     koboshi_testkit::until("it lives on", || witness.exists().then_some(()));
@@ -93,7 +76,7 @@ fn streams_that_it_closes_do_not_end_it() {
 fn a_gigabyte_passes_and_little_of_it_is_kept() {
     const GIGABYTE: u64 = 1 << 30;
     let home = home();
-    let mut running = protected(&home, &agent("flood").floods(GIGABYTE)).spawn().unwrap();
+    let mut running = Running::start(&mut protected(&home, &agent("flood").floods(GIGABYTE)));
     let mut out = running.stdout.take().unwrap();
     let (mut buffer, mut count, mut most) = (vec![0; 1 << 20], 0, 0);
     while let Ok(size @ 1..) = out.read(&mut buffer) {
@@ -132,17 +115,17 @@ fn it_gets_no_descriptor_but_its_streams() {
     let store = home.path().join("koboshi.db").display().to_string();
     let binary = env!("CARGO_BIN_EXE_koboshi");
     let script = format!(
-        "exec 7</dev/null 8</dev/null 9>/dev/null; exec {binary} run --store {store} --gateway off -- sh -c 'ls /proc/$$/fd | xargs; true'"
+        "exec 7</dev/null 8</dev/null 9>/dev/null; exec {binary} run --store {store} --gateway off -- sh -c 'ls /proc/$$/fd; true'"
     );
     let output = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "0 1 2\n");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n1\n2\n");
 }
 
 /// Many runs in a row and at once: nothing of them is left in any table.
 #[test]
 fn many_runs_leave_no_zombie_no_process_and_no_folder() {
     let home = home();
-    let runs: usize = std::env::var("KOBOSHI_RUNS").ok().and_then(|count| count.parse().ok()).unwrap_or(40);
+    let runs: usize = std::env::var("KOBOSHI_RUNS").ok().and_then(|count| count.parse().ok()).unwrap_or(200);
     let threads: Vec<_> = (0..4)
         .map(|thread| {
             let path: PathBuf = home.path().to_owned();

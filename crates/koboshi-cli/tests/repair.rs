@@ -54,7 +54,7 @@ fn what_is_refused_prints_nothing_but_the_reason() {
 }
 
 #[test]
-fn bad_input_is_told_with_its_place() {
+fn bad_input_is_reported_with_its_place() {
     let out = repair(&["/there/is/none"], "");
     assert_eq!(out.status, 2);
     assert!(out.error.contains("/there/is/none"), "{}", out.error);
@@ -82,7 +82,7 @@ fn a_finish_reason_that_is_not_known_is_said_to_be() {
 }
 
 #[test]
-fn japanese_readers_are_told_in_japanese() {
+fn japanese_readers_get_japanese() {
     let schema = scratch("repair-schema-ja.json", SCHEMA);
     let no_schema = scratch("repair-no-schema-ja.json", "{\"type\": 5}");
     let no_json = scratch("repair-no-json-ja.json", "nothing");
@@ -114,7 +114,7 @@ fn japanese_readers_are_told_in_japanese() {
 
 /// A bracket is no separator, and places are counted from one.
 #[test]
-fn a_wide_bracket_is_told_as_a_bracket() {
+fn a_wide_bracket_is_named_as_a_bracket() {
     let wide = "｛\"path\"：\"a\"｝";
     let out = repair(&["--explain"], wide);
     assert_eq!(out.text.trim(), "{\"path\":\"a\"}", "{}", out.error);

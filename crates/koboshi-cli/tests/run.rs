@@ -91,6 +91,7 @@ fn a_quota_is_known_to_the_next_run_and_to_the_gateway() {
 
     let first = home.run(&["--account", "main", "--patience", "1s"], &["sh", "-c", QUOTA]);
     assert_eq!(code(&first), 75, "{}", said(&first));
+    assert!(said(&first).contains("Not started again: account:main"), "{}", said(&first));
     let status = home.status();
     let row = &status["rows"][0];
     assert_eq!(
@@ -108,6 +109,9 @@ fn a_quota_is_known_to_the_next_run_and_to_the_gateway() {
     let second = home.run(&["--account", "main", "--patience", "1s"], &["touch", &witness]);
     assert_eq!(code(&second), 75, "{}", said(&second));
     assert!(!Path::new(&witness).exists(), "a second run starts nothing");
+    assert!(said(&second).contains("Not started: account:main"), "{}", said(&second));
+    let japanese = home.run(&["--account", "main", "--patience", "1s", "--lang", "ja"], &["true"]);
+    assert!(said(&japanese).contains("koboshi: 起動しませんでした"), "{}", said(&japanese));
 
     until("the gateway refuses the account", || (chat(&gateway) != 200).then_some(()));
     let asked = upstream.all_calls();
@@ -155,7 +159,9 @@ fn a_login_that_is_refused_parks_the_agent_and_the_command_that_is_named_resumes
     let login = "echo '{\"type\":\"result\",\"is_error\":true,\"api_error_status\":401,\"result\":\"Invalid API key\"}'; exit 1";
     let parked = home.run(&["--agent", "a", "--project", "p"], &["sh", "-c", login]);
     assert_eq!(code(&parked), 69, "{}", said(&parked));
-    assert!(said(&parked).contains("koboshi resume agent:a/p"), "{}", said(&parked));
+    assert!(said(&parked).contains("Not started again: agent:a/p"), "{}", said(&parked));
+    let command = format!("koboshi resume agent:a/p --store {}", home.store());
+    assert!(said(&parked).contains(&command), "it leads to the same store: {}", said(&parked));
     assert_eq!(code(&home.run(&["--agent", "a", "--project", "p"], &["true"])), 69);
     assert_eq!(run(&["resume", "agent:a/p", "--store", &home.store()]).status, 0);
     assert_eq!(code(&home.run(&["--agent", "a", "--project", "p"], &["true"])), 0);
@@ -223,7 +229,7 @@ fn a_limit_in_mid_run_holds_the_others_while_the_command_still_runs() {
 #[test]
 fn input_and_half_characters_pass_untouched() {
     let home = Home::new();
-    let mut running = home.command(&[], &["cat".to_owned()]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut running = Running::start(home.command(&[], &["cat".to_owned()]).stdin(Stdio::piped()));
     let bytes: Vec<u8> = (0..=255).cycle().take(300_000).collect();
     let mut input = running.stdin.take().unwrap();
     let sent = bytes.clone();
@@ -262,7 +268,7 @@ fn ctrl_c_reaches_the_command_and_a_request_to_end_takes_everything_along() {
     let ready = home.path("ready");
     let agent = ScriptedAgent::new("ctrl-c").leaves_a_stubborn_child_behind().notes(&ready).lives_on();
     for name in ["-INT", "-TERM", "-HUP"] {
-        let mut running = home.command(&[], &agent.command()).spawn().unwrap();
+        let mut running = Running::start(&mut home.command(&[], &agent.command()));
         until("the agent runs", || ready.exists().then_some(()));
         signal(&running, name);
         let status = running.wait().unwrap();
@@ -283,9 +289,63 @@ fn a_command_whose_protector_is_killed_ends_with_all_that_it_started() {
         .leaves_a_stubborn_child_behind()
         .notes(&ready)
         .lives_on();
-    let mut running = home.command(&[], &agent.command()).spawn().unwrap();
+    let mut running = Running::start(&mut home.command(&[], &agent.command()));
     until("the agent runs", || ready.exists().then_some(()));
     running.kill().unwrap();
     running.wait().unwrap();
     until("nothing of it is left", || agent.left().is_empty().then_some(()));
+}
+
+/// One line says what was read of the end, and what the next run meets.
+#[test]
+fn a_failure_that_is_not_tried_again_is_told_with_what_follows() {
+    let home = Home::new();
+    let refused = "echo 'Error: 401 Unauthorized: invalid api key' >&2; exit 1";
+    let unnamed = home.run(&[], &["sh", "-c", refused]);
+    let last = said(&unnamed).lines().last().unwrap().to_owned();
+    assert_eq!(code(&unnamed), 1);
+    assert!(last.starts_with("koboshi: The command failed (API key"), "{last}");
+    assert!(!last.contains("cooldown"), "without a name nothing follows: {last}");
+
+    let broken = "echo 'Error: the parser is broken' >&2; exit 3";
+    let named = home.run(&["--agent", "a", "--project", "p"], &["sh", "-c", broken]);
+    let last = said(&named).lines().last().unwrap().to_owned();
+    assert_eq!(code(&named), 3);
+    assert!(
+        last.contains("the parser is broken") && last.contains("agent:a/p is in cooldown until"),
+        "{last}"
+    );
+    let resume = format!("koboshi resume agent:a/p --store {}", home.store());
+    assert!(last.ends_with(&resume), "the command reaches this store: {last}");
+    let next = home.run(&["--agent", "a", "--project", "p", "--patience", "0"], &["true"]);
+    assert!(code(&next) == 75 && said(&next).contains("the parser is broken"), "{}", said(&next));
+    let japanese = home.run(&["--lang", "ja"], &["sh", "-c", refused]);
+    assert!(said(&japanese).contains("コマンドが失敗しました"), "{}", said(&japanese));
+}
+
+/// A run without a name has a key that no other command knows: none is told of it.
+#[test]
+fn a_run_without_a_name_names_no_key_that_cannot_be_seen() {
+    let home = Home::new();
+    let limited = home.run(&["--patience", "1s"], &["sh", "-c", QUOTA]);
+    let words = said(&limited);
+    assert_eq!(code(&limited), 75, "{words}");
+    assert!(!words.contains("agent:run/") && words.contains("--account NAME"), "{words}");
+    assert!(words.contains("quota") && words.contains("--patience 1s"), "{words}");
+    let named = home.run(&["--agent", "mine", "--project", "p", "--patience", "1s"], &["sh", "-c", QUOTA]);
+    assert!(said(&named).contains("agent:mine/p is in cooldown"), "{}", said(&named));
+}
+
+/// Agents need a store that outlasts a process; no option that the command lacks is advised.
+#[test]
+fn a_store_in_memory_is_refused_with_options_that_exist() {
+    for command in [&["run", "--store", "memory", "--", "true"][..], &["stop", "--store", "memory", "mine"]] {
+        let out = run(command);
+        assert_eq!(out.status, 2, "{}", out.error);
+        assert!(
+            out.error.contains("agents need a file or Redis") && !out.error.contains("--url"),
+            "{}",
+            out.error
+        );
+    }
 }

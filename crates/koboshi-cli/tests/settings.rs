@@ -36,10 +36,10 @@ fn commands_that_ask_no_provider_do_not_miss_its_key() {
 }
 
 #[test]
-fn a_config_that_cannot_be_used_is_told_in_the_readers_language() {
+fn the_error_of_an_unusable_config_is_in_the_readers_language() {
     let (code, said) = run("routs: {}\n", &["--lang", "ja", "serve", "--listen", "127.0.0.1:0"]);
     assert!(code == 2 && said.contains("設定ファイルを使用できません"), "{said}");
-    assert!(said.contains("`routs`") && said.contains("キー"), "{said}");
+    assert!(said.contains("`routs`") && said.contains("設定項目"), "{said}");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn a_key_that_reads_like_a_variable_is_warned_of_and_not_shown() {
 
 /// The language of a config counts for what is wrong with it, and for commands that write a new one.
 #[test]
-fn a_broken_config_is_told_in_its_own_language() {
+fn the_error_of_a_broken_config_is_in_its_own_language() {
     for (config, args) in [
         ("language: ja\nrouts: {}\n", &["check"][..]),
         ("language: ja\nroutes: [\n", &["check"]),
@@ -74,4 +74,76 @@ fn a_broken_config_is_told_in_its_own_language() {
             "{args:?}: {said}"
         );
     }
+}
+
+/// A config that the user did not name does not keep a command from what it can do without one.
+#[test]
+fn commands_that_need_no_config_go_on_without_a_broken_one() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("koboshi.yaml"), "retry: {attemps: 3}\n").unwrap();
+    let log = folder.path().join("agent.log");
+    std::fs::write(&log, "Error: 429 Too Many Requests\n").unwrap();
+    let run = |args: &[&str]| {
+        let output = koboshi(args).current_dir(folder.path()).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    for (args, status, shown) in [
+        (&["explain", "agent.log"][..], 1, "rate_limited"),
+        (&["codes"], 0, "KBS-3001"),
+        (&["models", "gpt-4o"], 0, "gpt-4o"),
+    ] {
+        let (code, text, error) = run(args);
+        assert!(code == status && text.contains(shown), "{args:?}: {code} {text}");
+        assert!(error.contains("koboshi.yaml:1:9") && error.contains("left out"), "{args:?}: {error}");
+        let asked: Vec<&str> = args.iter().copied().chain(["--config", "koboshi.yaml"]).collect();
+        assert_eq!(run(&asked).0, 2, "{args:?}: one that is asked for is refused");
+    }
+    let (code, _, error) = run(&["status"]);
+    assert!(code == 2 && error.contains("koboshi.yaml:1:9"), "status follows the config: {error}");
+}
+
+/// A person who names the config without its flag is told the flag.
+#[test]
+fn a_config_without_its_flag_gets_a_hint() {
+    for command in ["serve", "status", "supervise", "codes"] {
+        let output = koboshi(&[command, "koboshi.yaml"]).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command}: {error}");
+        if command != "status" {
+            assert!(error.contains("--config koboshi.yaml"), "{command}: {error}");
+        }
+    }
+}
+
+/// Where the state is in the gateway's memory, its own address is named.
+#[test]
+fn a_store_in_memory_is_asked_for_where_the_config_listens() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("koboshi.yaml");
+    for (listen, url) in
+        [("127.0.0.1:4999", "http://127.0.0.1:4999"), ("0.0.0.0:4998", "http://127.0.0.1:4998")]
+    {
+        let keys = format!("keys: {{a: {{sha256: \"{}\"}}}}", "0".repeat(64));
+        std::fs::write(&config, format!("store: memory\nserve: {{listen: \"{listen}\"}}\n{keys}\n")).unwrap();
+        for (lang, words) in
+            [("en", "only the gateway itself"), ("ja", "ゲートウェイのメモリにしかありません")]
+        {
+            let output =
+                koboshi(&["status", "--lang", lang, "--config", config.to_str().unwrap()]).output().unwrap();
+            let error = String::from_utf8(output.stderr).unwrap();
+            assert!(
+                error.contains(&format!("--url {url} ")) || error.contains(&format!("--url {url}")),
+                "{error}"
+            );
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}
+
+#[test]
+fn resume_without_a_key_names_the_flag_for_everything() {
+    let output = koboshi(&["resume"]).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && error.contains("--all"), "{error}");
 }

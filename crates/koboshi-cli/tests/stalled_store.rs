@@ -1,4 +1,4 @@
-//! A store that stands still under a gateway that caches: it costs cached answers, and nothing else.
+//! A store that hangs under a gateway that caches: it costs cached answers, and nothing else.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
@@ -38,7 +38,7 @@ fn question(number: u64) -> Value {
     json!({"model": "m", "messages": [{"role": "user", "content": format!("question {number}")}]})
 }
 
-/// Asks so many questions, each of which must be answered.
+/// Sends this many requests, each of which must be answered.
 fn ask(served: &Served, questions: u64) {
     std::thread::scope(|scope| {
         for first in 0..CLIENTS {
@@ -55,7 +55,7 @@ fn ask(served: &Served, questions: u64) {
     });
 }
 
-/// A gateway whose store stands still serves everybody with the threads that it has, keeps nothing without end, and stops when told.
+/// A gateway whose store hangs serves every client with the threads that it has, buffers nothing without bound, and stops on a signal.
 fn bears_a_stalled_store(store: &Path, stall: impl FnOnce()) {
     let folder = tempfile::tempdir().unwrap();
     let mut served = start(folder.path(), store);

@@ -44,6 +44,10 @@ impl Home {
     }
 
     fn run_with(&self, args: &[&str], more: &[(&str, &str)]) -> Out {
+        self.run_at(NOW, args, more)
+    }
+
+    fn run_at(&self, now: &str, args: &[&str], more: &[(&str, &str)]) -> Out {
         let home = self.folder.path().display().to_string();
         let config = self.folder.path().join("koboshi.yaml");
         std::fs::OpenOptions::new().create(true).append(true).open(&config).unwrap();
@@ -55,7 +59,7 @@ impl Home {
             ("KOBOSHI_STORE", ""),
         ];
         environment.extend(more);
-        let (now, rest) = (["--now", NOW], args);
+        let (now, rest) = (["--now", now], args);
         let args: Vec<&str> = rest.iter().copied().chain(now).collect();
         run_with(&args, &environment, "")
     }
@@ -122,7 +126,7 @@ fn fill(store: &dyn Store) {
 #[test]
 fn a_store_that_cannot_be_looked_at_is_not_an_empty_one() {
     let home = Home::new();
-    // A file where a folder should be: nobody can look behind it, not even root.
+    // A file where a folder should be: not even root can open a path below it.
     let behind = home.folder.path().join("koboshi.yaml").join("koboshi.db");
     home.run(&["status"]);
     let out = home.run(&["status", "--store", behind.to_str().unwrap()]);
@@ -145,7 +149,7 @@ fn a_breaker_of_a_node_that_is_gone_does_not_stay_open() {
 }
 
 #[test]
-fn a_free_key_is_told_as_such_while_others_rest() {
+fn a_free_key_is_reported_as_free_while_others_are_in_cooldown() {
     let home = Home::new();
     fill(&home.store());
     let out = home.run(&["status", "agent:somebody/else", "--lang", "en"]);
@@ -161,7 +165,14 @@ fn looking_creates_nothing() {
         assert_eq!(out.status, 0, "{}", out.error);
     }
     assert!(!home.file().exists());
-    assert!(home.run(&["status"]).text.contains("Nothing has been recorded yet"));
+    assert!(home.run(&["status"]).text.contains("✓ Nothing has been recorded yet"));
+    // Who named the place is told that it is not there; it may be misspelt.
+    let named = home.run(&["status", "--store", "/tmp/no-such-folder/named.db"]);
+    assert!(
+        named.text.starts_with("! ") && named.text.contains("named.db does not exist: no"),
+        "{}",
+        named.text
+    );
 }
 
 #[test]
@@ -368,7 +379,7 @@ fn the_journal_is_asked_by_time_kind_target_and_agent() {
 }
 
 #[test]
-fn japanese_readers_are_told_in_japanese() {
+fn japanese_readers_get_japanese() {
     let home = Home::new();
     fill(&home.store());
     let journal = home.run(&["journal", "--lang", "ja"]).text;
@@ -454,4 +465,27 @@ fn everything_works_against_redis_too() {
     assert_eq!(run(&["journal", "--format", "json", "--kind", "quota_exceeded"]).text.lines().count(), 2);
     assert_eq!(run(&["journal", "--format", "json", "--what", "operator"]).text.lines().count(), 2);
     assert!(!home.file().exists());
+}
+
+#[test]
+fn the_help_of_the_journal_names_everything_that_it_can_be_asked_for() {
+    let help = common::run(&["journal", "--help"]).text;
+    // The list may be longer than a line.
+    let named = help.split("What it is about:").nth(1).unwrap();
+    let named = named.split("--").next().unwrap();
+    for what in EntryKind::ALL {
+        assert!(named.split([' ', ',', '\n']).any(|word| word == what.name()), "{}: {named}", what.name());
+    }
+}
+
+/// The time of an entry and the times in its text are in one zone.
+#[test]
+fn the_journal_has_one_zone() {
+    let home = Home::new();
+    std::fs::write(home.folder.path().join("koboshi.yaml"), PROVIDER).unwrap();
+    let cooled = home.run(&["cool", "provider:openai", "--for", "2h"]);
+    assert_eq!(cooled.status, 0, "{}", cooled.error);
+    let tokyo = home.run_at("2026-11-15T21:00:00+09:00[Asia/Tokyo]", &["journal"], &[]).text;
+    assert!(tokyo.contains("23:00:00 JST") && !tokyo.contains("UTC"), "{tokyo}");
+    assert!(home.run(&["journal"]).text.contains("14:00:00 UTC"));
 }

@@ -1,12 +1,12 @@
-//! How to write a section that somebody wrote as a text.
+//! Hints for a section that a user wrote as a text.
 //!
-//! People write keys and passwords there, so the text itself is repeated only where it is surely the name of a file.
+//! Users write keys and passwords there, so the text itself is repeated only where it is surely the name of a file.
 
 use crate::mask;
 use crate::source::HIDDEN;
 use crate::words::{Text, text, words};
 
-/// The right spelling of a section, where its keys alone would not say it.
+/// The right spelling of a section, where its keys alone would not show it.
 pub(crate) fn hint(path: &str, text: &str) -> Option<Text> {
     Some(match path {
         "keys" => words(
@@ -21,7 +21,7 @@ pub(crate) fn hint(path: &str, text: &str) -> Option<Text> {
         .into(),
         "providers.*" => words(
             "write its keys below, as in `{kind: openai, keys: [\"${OPENAI_API_KEY}\"]}`",
-            "`{kind: openai, keys: [\"${OPENAI_API_KEY}\"]}` のように、中にキーを書いてください",
+            "`{kind: openai, keys: [\"${OPENAI_API_KEY}\"]}` のように、中に設定項目を書いてください",
         )
         .into(),
         "store" => store(text),
@@ -29,12 +29,12 @@ pub(crate) fn hint(path: &str, text: &str) -> Option<Text> {
     })
 }
 
-/// An address may hold a password, and what is no file may be one.
+/// The hint for `store`. An address may hold a password, and a text that is no file name may be one.
 fn store(text: &str) -> Text {
-    if mask::is_store_file(text) {
-        return text!("write `store: {{path: {text}}}`", "`store: {{path: {text}}}` と書いてください");
+    if let Some(path) = mask::store_file(text) {
+        return text!("write `store: {{path: {path}}}`", "`store: {{path: {path}}}` と書いてください");
     }
-    if text.contains("://") {
+    if ["redis", "rediss", "valkey", "unix"].iter().any(|scheme| text.starts_with(&format!("{scheme}://"))) {
         return words(
             "write `store: {redis: \"${REDIS_URL}\"}`, with the address in an environment variable",
             "アドレスを環境変数に入れて、`store: {redis: \"${REDIS_URL}\"}` と書いてください",
@@ -48,7 +48,7 @@ fn store(text: &str) -> Text {
     .into()
 }
 
-/// What to write where one text stands in place of a list. What may not be shown cannot be written again either.
+/// What to write where one text is in place of a list. A text that may not be shown is not repeated here either.
 pub(crate) fn as_list(quoted: &str) -> Text {
     if quoted.contains(HIDDEN) {
         return words(

@@ -1,7 +1,7 @@
-//! Which key is meant, and of which entry.
+//! Identifies a key, and its entry.
 //!
-//! Paths of the table have a `*` where the user's file has a name, and a name may hold dots. So a key is passed around as the
-//! row of the table and the name, and the path that people read is made on the way, fit to be shown.
+//! Paths of the table have a `*` where the user's file has a name, and a name may contain dots. So a key is passed around as the
+//! row of the table and the name; the path for people is built from them, safe to be shown.
 
 use crate::schema::Key;
 
@@ -16,7 +16,7 @@ pub(crate) struct At {
     pub(crate) shown: String,
 }
 
-/// What tells keys apart: the table's path, and the name of the entry.
+/// Identifies a key: the table's path, and the name of the entry.
 pub(crate) type Id = (&'static str, String);
 
 impl At {
@@ -36,7 +36,7 @@ impl At {
         section.map_or_else(|| name.to_owned(), |section| format!("{}.{name}", section.shown))
     }
 
-    /// What tells it from others.
+    /// Its identity.
     pub(crate) fn id(&self) -> Id {
         (self.key.path, self.entry.clone())
     }

@@ -1,4 +1,4 @@
-//! YAML that cannot be read: what the library says of it, and what that most often means.
+//! YAML that cannot be parsed: the library's message, and what it most often means.
 
 use crate::check::Problem;
 use crate::source::Source;
@@ -6,10 +6,27 @@ use crate::tree::{self, Spot};
 use crate::words::{Words, words};
 use crate::{spacing, wide};
 
-/// What the library says of broken YAML, what that most often means, and what to do.
+/// What the library says of a tab.
+const TAB: &str = "tab";
+
+/// The place of the first tab of a line's indentation.
+fn at_tab(line: &str, spot: Spot) -> Spot {
+    let blank = |c: &char| c.is_whitespace();
+    match line.chars().take_while(blank).position(|c| c == '\t') {
+        Some(at) => Spot {
+            column: u64::try_from(at).unwrap_or_default().saturating_add(1),
+            start: None,
+            chars: 1,
+            ..spot
+        },
+        None => spot,
+    }
+}
+
+/// Messages of the library about broken YAML, what they most often mean, and what to do.
 const BROKEN: &[(&str, Words, Words)] = &[
     (
-        "tab",
+        TAB,
         words("a tab is used as indentation", "インデントにタブが使われています"),
         words(
             "YAML is indented with spaces: replace the tab",
@@ -21,7 +38,7 @@ const BROKEN: &[(&str, Words, Words)] = &[
         words("the indentation does not fit the lines above", "インデントが上の行と合っていません"),
         words(
             "keys of one section, and the `-` of one list, begin in the same column; a quote that is not closed above does this too",
-            "同じセクションのキー、同じリストの `-` は同じ桁から始めてください。上の行で引用符が閉じていない場合もこうなります",
+            "同じセクションの設定項目、同じリストの `-` は同じ桁から始めてください。上の行で引用符が閉じていない場合もこうなります",
         ),
     ),
     (
@@ -32,7 +49,7 @@ const BROKEN: &[(&str, Words, Words)] = &[
         ),
         words(
             "close the quote, or begin the keys of one section in the same column",
-            "引用符を閉じるか、同じセクションのキーを同じ桁から始めてください",
+            "引用符を閉じるか、同じセクションの設定項目を同じ桁から始めてください",
         ),
     ),
     (
@@ -40,7 +57,7 @@ const BROKEN: &[(&str, Words, Words)] = &[
         words("a second `: ` in one line", "1 行に `: ` が 2 つあります"),
         words(
             "put a value that holds `: ` in quotes, or the second key in a line of its own",
-            "`: ` を含む値は引用符で囲むか、2 つ目のキーを別の行に書いてください",
+            "`: ` を含む値は引用符で囲むか、2 つ目の設定項目を別の行に書いてください",
         ),
     ),
     (
@@ -73,7 +90,7 @@ const BROKEN: &[(&str, Words, Words)] = &[
         words("put the value in quotes", "値を引用符で囲んでください"),
     ),
     (
-        "unknown anchor",
+        UNKNOWN_ANCHOR,
         words(
             "an alias (`*name`) without its anchor (`&name`)",
             "エイリアス（`*name`）に対応するアンカー（`&name`）がありません",
@@ -89,38 +106,59 @@ const TOO_MUCH: Words = words(
 );
 const RIGHT_FILE: Words = words("is this the right file?", "ファイルは正しいですか？");
 
-/// What the library says of a second `: ` in a line, and of a line that stands further right than the one above allows.
+/// The library's message about a second `: ` in a line, and about a line that is indented further than the one above allows.
 const SECOND_COLON: &str = "mapping values are not allowed";
 const INDENTED: (Words, Words) = (
     words("this line is indented further than the one above allows", "この行のインデントが深すぎます"),
     words(
         "keys of one section begin in the same column; a key that has keys of its own has no value beside it",
-        "同じセクションのキーは同じ桁から始めてください。下にキーを持つキーの行には、値を書けません",
+        "同じセクションの設定項目は同じ桁から始めてください。下に設定項目を持つ行には、値を書けません",
     ),
 );
 
-/// Whether a line holds one key at most.
+/// What the library says of `*name`, and of a name that begins with `*`.
+const UNKNOWN_ANCHOR: &str = "unknown anchor";
+const STAR_NAME: (Words, Words) = (
+    words("a name that begins with `*` stands without quotes", "`*` で始まる名前が引用符で囲まれていません"),
+    words("put the name in quotes, as in `\"*\":`", "`\"*\":` のように、名前を引用符で囲んでください"),
+);
+
+/// Whether the alias at a column is the name of a key: a colon follows its word.
+fn is_star_name(line: &str, column: u64) -> bool {
+    let skip = usize::try_from(column.saturating_sub(1)).unwrap_or(usize::MAX);
+    let behind: String = line.chars().skip(skip).skip_while(|c| !c.is_whitespace() && *c != ':').collect();
+    behind.trim_start().starts_with(':')
+}
+
+/// Whether a line contains one key at most.
 fn has_one_colon(line: &str) -> bool {
     let line = line.split_once(" #").map_or(line, |(before, _)| before).trim_end();
     line.matches(": ").count() + usize::from(line.ends_with(':')) <= 1
 }
 
-/// The reader takes what follows a full-width colon for a text, and gives up only in the next line.
+/// The parser takes what follows a full-width colon for a text, and fails only in the next line.
 fn wide_colon(line: &str) -> Option<(usize, Words, Words)> {
-    let message =
-        words("a full-width colon (`：`) stands behind this key", "キーの後に全角コロン（`：`）があります");
+    let message = words(
+        "a full-width colon (`：`) stands behind this key",
+        "設定項目名の後に全角コロン（`：`）があります",
+    );
     let hint =
         words("write an ASCII colon (`:`) and a space", "半角コロン（`:`）と半角スペースを書いてください");
     wide::colon(line).map(|at| (at, message, hint))
 }
 
-/// The library's own words are not shown: they may quote the file.
-pub(crate) fn broken_yaml(source: &Source<'_>, broken: &tree::Broken) -> Problem {
+/// The problem of broken YAML. The library's own words are not shown: they may quote the file.
+pub(crate) fn broken_yaml(source: &Source<'_>, broken: &tree::BrokenYaml) -> Problem {
     let said = broken.message.to_lowercase();
     let known = BROKEN.iter().find(|(part, _, _)| said.contains(part));
     let (message, hint) = match known {
         Some((SECOND_COLON, ..)) if broken.spot.is_some_and(|spot| has_one_colon(source.line(spot.line))) => {
             INDENTED
+        }
+        Some((UNKNOWN_ANCHOR, ..))
+            if broken.spot.is_some_and(|spot| is_star_name(source.line(spot.line), spot.column)) =>
+        {
+            STAR_NAME
         }
         Some((_, message, hint)) => (*message, *hint),
         None => (
@@ -142,7 +180,10 @@ pub(crate) fn broken_yaml(source: &Source<'_>, broken: &tree::Broken) -> Problem
     if let Some((spot, message, hint)) = nearby(wide_colon).or_else(|| nearby(spacing::of_line)) {
         return source.problem(spot, "", message, Some(hint.into()));
     }
-    match broken.spot {
+    // The parser stops behind the tab.
+    let is_tab = known.is_some_and(|(part, ..)| *part == TAB);
+    let spot = broken.spot.map(|spot| if is_tab { at_tab(source.line(spot.line), spot) } else { spot });
+    match spot {
         Some(spot) => source.problem(spot, "", message, Some(hint.into())),
         None => Problem::of_file(source.name, message, Some(hint.into())),
     }

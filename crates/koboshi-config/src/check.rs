@@ -1,7 +1,7 @@
 //! What is wrong with a config, in a form for people and one for programs.
 //!
 //! A [`Problem`] names its place, shows the line with the wrong part underlined, says what is wrong and what would be
-//! right, in English and in Japanese. [`Problems`] holds all of them in the order of the file: who fixes a file wants to see
+//! right, in English and in Japanese. [`Problems`] holds all of them in the order of the file: a user who fixes a file wants to see
 //! everything at once. A warning is a problem of a file that can be used all the same, such as an old name of a key.
 //!
 //! What is shown is safe to paste: see the module `source` for how a line or a value gets here.
@@ -9,11 +9,11 @@
 use std::fmt;
 
 use crate::config::Language;
-use crate::source::Shown;
+use crate::source::ShownLine;
 use crate::words::Text;
 
-/// More problems than this are counted, not kept: nobody reads them.
-pub(crate) const MOST: usize = 100;
+/// Further problems are only counted: a longer list helps no reader.
+pub(crate) const MAX_PROBLEMS: usize = 100;
 
 /// Line and column, both from 1; the column counts characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +37,7 @@ pub struct Problem {
     pub message: Text,
     /// What would be right.
     pub hint: Option<Text>,
-    pub(crate) shown: Option<Shown>,
+    pub(crate) shown: Option<ShownLine>,
 }
 
 impl Problem {
@@ -108,26 +108,26 @@ impl Problems {
         Self::with_more(list, 0)
     }
 
-    /// The same with others that were only counted.
+    /// The same with further ones that were only counted.
     pub(crate) fn with_more(mut list: Vec<Problem>, more: usize) -> Self {
         let first = list.first().map(|problem| problem.file.clone()).unwrap_or_default();
         list.sort_by_key(|problem| (problem.file != first, problem.place));
-        let left_out = list.len().saturating_sub(MOST).saturating_add(more);
-        list.truncate(MOST);
+        let left_out = list.len().saturating_sub(MAX_PROBLEMS).saturating_add(more);
+        list.truncate(MAX_PROBLEMS);
         Self { list, warnings: Vec::new(), left_out, unreadable: false, language: None }
     }
 
-    /// The same beside these warnings.
+    /// The same with these warnings.
     pub(crate) fn beside(self, warnings: Vec<Problem>) -> Self {
         Self { warnings, ..self }
     }
 
-    /// The same of a file that names this language.
+    /// The same for a file that names this language.
     pub(crate) fn in_language(self, language: Option<Language>) -> Self {
         Self { language, ..self }
     }
 
-    /// The language that the file names, where that could be read: its problems are told in it.
+    /// The language that the file names, where that could be read: its problems are shown in it.
     #[must_use]
     pub fn language(&self) -> Option<Language> {
         self.language
@@ -143,7 +143,7 @@ impl Problems {
         self.list.iter()
     }
 
-    /// What should be changed, but would not keep the file from being used.
+    /// What should be changed, although the file can be used.
     #[must_use]
     pub fn warnings(&self) -> &[Problem] {
         &self.warnings

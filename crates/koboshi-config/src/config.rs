@@ -1,7 +1,7 @@
 //! The whole configuration as plain data: the core's policies, and what the shells need besides.
 //!
-//! Whoever reads a setting reads it here; the form of the file is nobody else's business. Every field can be
-//! set by a key of the file (a test sets each key and looks for the change), so nothing is configured in vain.
+//! All code reads settings here; only this crate knows the form of the file. Every field can be
+//! set by a key of the file (a test sets each key and checks the change), so every key has an effect.
 
 use std::path::PathBuf;
 
@@ -17,30 +17,31 @@ use koboshi::remedy::RemedyPolicy;
 use crate::agents::{AccountConfig, AgentConfig};
 use crate::gateway::{
     AdminConfig, ClientKey, DegradeConfig, ErrorsConfig, GuardConfig, LogConfig, ModelConfig, Named,
-    ProviderConfig, RouteConfig, ServeConfig, TraceConfig,
+    ProviderConfig, RouteConfig, ServeConfig, SpendConfig, TraceConfig,
 };
 use crate::secret::Secret;
+use crate::sessions::SessionsConfig;
 
-/// Everything that Koboshi is told.
+/// All settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
     /// What one request may try, and the pauses between attempts: `retry` and `request`.
     pub remedy: RemedyPolicy,
-    /// Turns of a conversation with one of these texts are not left out when it is made shorter: `request.pinned`.
+    /// Turns of a conversation with one of these texts are kept when it is shortened: `request.pinned`.
     pub pinned: Vec<String>,
     /// How much of the traffic may be retries.
     pub retry_share: SharePolicy,
-    /// When a target is left alone.
+    /// When a target is no longer asked.
     pub breaker: BreakerPolicy,
     /// How close to a limit traffic may go.
     pub gate: GatePolicy,
-    /// How long things rest: `cooldown` and `error_protection`.
+    /// How long keys cool down: `cooldown` and `error_protection`.
     pub cooldown: CooldownPolicy,
-    /// Where what was learned is kept.
+    /// Where state is stored.
     pub store: StoreConfig,
     /// Rule files of the user, in order.
     pub rules: Vec<PathBuf>,
-    /// Language of texts for people; none takes it from the environment.
+    /// Language of texts for people; by default the environment decides.
     pub language: Option<Language>,
     /// Prefix of the fault codes.
     pub code_prefix: String,
@@ -48,34 +49,40 @@ pub struct Config {
     pub serve: ServeConfig,
     /// Keys that clients may use, by name.
     pub keys: Named<ClientKey>,
-    /// Who may ask and change what the gateway knows.
+    /// The admin API.
     pub admin: AdminConfig,
-    /// Whom to ask, by name.
+    /// How spending is counted.
+    pub spend: SpendConfig,
+    /// The providers, by name.
     pub providers: Named<ProviderConfig>,
-    /// What happens to requests, by model name; `*` stands for anything.
+    /// The routes, by model name; `*` matches anything.
     pub routes: Named<RouteConfig>,
-    /// What models can do, by `provider/model`; `*` stands for anything.
+    /// What models can do, by `provider/model`; `*` matches anything.
     pub models: Named<ModelConfig>,
     /// A file of the user with facts of models.
     pub models_file: Option<PathBuf>,
     /// How the arguments of tool calls are read: `tool_calls`.
     pub args: ArgsPolicy,
-    /// How patient one is with broken tool calls: `tool_calls.attempts`.
+    /// How often broken tool calls are tried again: `tool_calls.attempts`.
     pub reask: ReaskPolicy,
     /// The loop guard.
     pub guard: GuardConfig,
-    /// What is answered when nobody can.
+    /// Lesser answers when no target can answer.
     pub degrade: DegradeConfig,
+    /// Conversations over WebSocket.
+    pub sessions: SessionsConfig,
     /// Errors as clients get them.
     pub errors: ErrorsConfig,
     /// What is written to the log.
     pub log: LogConfig,
     /// Where traces go.
     pub trace: TraceConfig,
-    /// What a supervisor keeps, by name.
+    /// Agents of a supervisor, by name.
     pub agents: Named<AgentConfig>,
     /// Accounts of agents, by name.
     pub accounts: Named<AccountConfig>,
+    /// Files of the user with what is known of agent programs, in order.
+    pub kinds: Vec<PathBuf>,
 }
 
 impl Default for Config {
@@ -94,6 +101,7 @@ impl Default for Config {
             serve: ServeConfig::default(),
             keys: Named::new(),
             admin: AdminConfig::default(),
+            spend: SpendConfig::default(),
             providers: Named::new(),
             routes: Named::new(),
             models: Named::new(),
@@ -102,17 +110,19 @@ impl Default for Config {
             reask: ReaskPolicy::default(),
             guard: GuardConfig::default(),
             degrade: DegradeConfig::default(),
+            sessions: SessionsConfig::default(),
             errors: ErrorsConfig::default(),
             log: LogConfig::default(),
             trace: TraceConfig::default(),
             agents: Named::new(),
             accounts: Named::new(),
+            kinds: Vec::new(),
         }
     }
 }
 
 impl Config {
-    /// What `models` says of a model of this provider: the entry with this very name, else the longest pattern that fits it.
+    /// The entry of `models` for a model of this provider: the one with this very name, else the longest pattern that matches.
     #[must_use]
     pub fn model(&self, provider: &str, model: &str) -> Option<(&str, &ModelConfig)> {
         if self.models.is_empty() {
@@ -139,6 +149,15 @@ pub enum Language {
 }
 
 impl Language {
+    /// What stands between the parts of a list.
+    #[must_use]
+    pub const fn comma(self) -> &'static str {
+        match self {
+            Self::En => ", ",
+            Self::Ja => "、",
+        }
+    }
+
     /// Stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -149,12 +168,12 @@ impl Language {
     }
 }
 
-/// Where what was learned is kept, and how much of it.
+/// Where state is stored, and how much of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreConfig {
     /// Where.
     pub place: StorePlace,
-    /// How long the journal reaches back.
+    /// How much of the journal is kept.
     pub journal: JournalConfig,
     /// How large the response cache may grow.
     pub cache: CacheConfig,
@@ -165,18 +184,18 @@ impl Default for StoreConfig {
         Self {
             place: StorePlace::Usual,
             journal: JournalConfig { keep_days: 30, keep_entries: 100_000 },
-            cache: CacheConfig { most_bytes: 64 * 1024 * 1024 },
+            cache: CacheConfig { max_bytes: 64 * 1024 * 1024 },
         }
     }
 }
 
-/// Where what was learned is kept.
+/// Where state is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StorePlace {
     /// In the file that the processes of one user share: `koboshi/koboshi.db` in `$XDG_STATE_HOME` or `~/.local/state`.
     Usual,
-    /// In this process only, until it ends.
+    /// In this process only.
     Memory,
     /// In a file that the processes of one machine share.
     File(PathBuf),
@@ -184,17 +203,17 @@ pub enum StorePlace {
     Redis {
         /// Its address, which may hold a password.
         url: Secret,
-        /// What every key of ours begins with.
+        /// The prefix of our keys.
         prefix: String,
     },
 }
 
 impl StorePlace {
-    /// What keys in a shared server begin with unless told otherwise.
+    /// The default prefix of keys in a shared server.
     pub const DEFAULT_PREFIX: &str = "koboshi:";
 }
 
-/// How long the journal reaches back; whichever limit is reached first holds.
+/// How much of the journal is kept; the limit that is reached first applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JournalConfig {
     /// Days.
@@ -206,6 +225,6 @@ pub struct JournalConfig {
 /// How large the response cache may grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheConfig {
-    /// Bytes of answers; zero keeps none.
-    pub most_bytes: u64,
+    /// Bytes of answers; zero caches none.
+    pub max_bytes: u64,
 }

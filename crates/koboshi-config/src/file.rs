@@ -1,6 +1,6 @@
-//! Finds the file, reads it, and looks at the rule files and the models file that it names.
+//! Finds and reads the file, and checks the rule files and the models file that it names.
 //!
-//! This is the shell around [`load`](crate::load::load): it touches the disk and decides nothing. At most a mebibyte is
+//! This is the shell around [`load`](crate::load::load): it reads the disk and decides nothing. At max a mebibyte is
 //! read, whatever the file claims to be.
 
 use std::fs::File;
@@ -12,7 +12,7 @@ use koboshi::models::{ModelSource, Models};
 
 use crate::check::{Problem, Problems};
 use crate::config::Config;
-use crate::load::{LARGEST, Loaded, Outside, load_located, too_large};
+use crate::load::{Environment, LoadedConfig, MAX_BYTES, load_located, too_large};
 use crate::source::Source;
 use crate::tree::{self, Spot, without_place};
 use crate::words::{Text, Words, text, tr, words};
@@ -21,14 +21,14 @@ use crate::words::{Text, Words, text, tr, words};
 pub const FILE_NAME: &str = "koboshi.yaml";
 /// The variable that names the file.
 pub const VARIABLE: &str = "KOBOSHI_CONFIG";
-/// A file that the config names is written by hand; one larger than this is something else.
-const LARGEST_NAMED: usize = 4 * 1024 * 1024;
+/// Larger files that the config names are refused: they are written by hand.
+const MAX_NAMED_BYTES: usize = 4 * 1024 * 1024;
 
-/// Which file to read: the one asked for, else the one that `KOBOSHI_CONFIG` names, else `./koboshi.yaml`, else
-/// `koboshi/koboshi.yaml` in `$XDG_CONFIG_HOME` or `~/.config`. None: there is no file, and the defaults hold.
+/// Which file to read: the one given, else the one that `KOBOSHI_CONFIG` names, else `./koboshi.yaml`, else
+/// `koboshi/koboshi.yaml` in `$XDG_CONFIG_HOME` or `~/.config`. None: there is no file, and the defaults apply.
 ///
-/// A file that was named must be there; of the usual places, the first that exists is taken. One that exists but cannot
-/// be read is taken too, so that it is complained of and not passed over.
+/// A file that was named must exist; of the default places, the first that exists is used. One that exists but cannot
+/// be read is used too, so that it is reported and not skipped.
 #[must_use]
 pub fn locate(asked: Option<&Path>, lookup: &dyn Fn(&str) -> Option<String>) -> Option<PathBuf> {
     let named = || lookup(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -36,11 +36,11 @@ pub fn locate(asked: Option<&Path>, lookup: &dyn Fn(&str) -> Option<String>) -> 
     asked.map(Path::to_path_buf).or_else(named).or_else(usual)
 }
 
-/// Where the file is looked for when none is named, in order.
+/// The default places of the file, in order.
 #[must_use]
 pub fn usual_places(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
     let folder = |name: &str| lookup(name).filter(|path| !path.is_empty()).map(PathBuf::from);
-    // A relative one is invalid by the word of its specification.
+    // A relative path is invalid by the specification.
     let home = folder("XDG_CONFIG_HOME")
         .filter(|path| path.is_absolute())
         .or_else(|| folder("HOME").map(|home| home.join(".config")));
@@ -54,21 +54,21 @@ pub fn usual_places(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<PathBuf> {
 /// # Errors
 /// Everything that is wrong, with its place; [`Problems::is_unreadable`] when the file itself could not be read.
 pub fn load_file(path: &Path, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Config, Problems> {
-    load_bytes(path, &read(path)?, Outside::new(lookup)).map(|loaded| loaded.config)
+    load_bytes(path, &read(path)?, Environment::new(lookup)).map(|loaded| loaded.config)
 }
 
-/// The same with warnings, and with everything that the file can be held against.
+/// The same with warnings, and with all checks that the file's surroundings allow.
 ///
 /// # Errors
 /// As [`load_file`].
-pub fn check_file(path: &Path, outside: Outside<'_>) -> Result<Loaded, Problems> {
+pub fn check_file(path: &Path, outside: Environment<'_>) -> Result<LoadedConfig, Problems> {
     load_bytes(path, &read(path)?, outside)
 }
 
 /// Reads the bytes of a config file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Problems> {
     let name = path.display().to_string();
-    match read_at_most(path, LARGEST) {
+    match read_at_most(path, MAX_BYTES) {
         Ok(Some(bytes)) => Ok(bytes),
         Ok(None) => Err(Problems::unreadable(too_large(&name))),
         Err(error) => {
@@ -93,7 +93,11 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Problems> {
 }
 
 /// Loads a config from the bytes of its file, and checks the rule files that it names.
-pub(crate) fn load_bytes(path: &Path, bytes: &[u8], outside: Outside<'_>) -> Result<Loaded, Problems> {
+pub(crate) fn load_bytes(
+    path: &Path,
+    bytes: &[u8],
+    outside: Environment<'_>,
+) -> Result<LoadedConfig, Problems> {
     let name = path.display().to_string();
     let text = as_text(&name, bytes)?;
     let loaded = load_located(&name, text, outside)?;
@@ -122,7 +126,7 @@ fn as_text<'b>(name: &str, bytes: &'b [u8]) -> Result<&'b str, Problems> {
     let column = text.rsplit('\n').next().map_or(0, |last| last.chars().count());
     let column = u64::try_from(column).unwrap_or(u64::MAX).saturating_add(1);
     let spot = Spot { line, column, start: None, chars: 1 };
-    // The line is not shown: what is in it is no text.
+    // The line is not shown: it is no text.
     let problem = Source::plain(name, "").problem(
         spot,
         "",
@@ -180,7 +184,7 @@ fn check_models(source: &Source<'_>, path: &Path, spot: Spot) -> Option<Problem>
         "how models files are written is described in docs/models.md",
         "モデルファイルの書き方は docs/models.md にあります",
     );
-    // The core says it in English only.
+    // The core has this message in English only.
     let said = without_place(&error.message);
     let message = text!("{said}", "モデルファイルに誤りがあります: {said}");
     let problem = Source::plain(&name, &text);
@@ -191,13 +195,13 @@ fn at(line: u64, column: u64) -> Spot {
     Spot { line: line.max(1), column: column.max(1), start: None, chars: 1 }
 }
 
-/// What kinds of files are called.
+/// The names of kinds of files.
 const RULE_FILE: Words = words("rule file", "ルールファイル");
 const MODELS_FILE: Words = words("models file", "モデルファイル");
 
 /// The text of a file that the config names.
 fn text_of(path: &Path) -> Result<String, Text> {
-    let bytes = match read_at_most(path, LARGEST_NAMED) {
+    let bytes = match read_at_most(path, MAX_NAMED_BYTES) {
         Ok(Some(bytes)) => bytes,
         Ok(None) => return Err(words("it is too large for such a file", "大きすぎます").into()),
         Err(error) => return Err(reason(&error)),
@@ -225,18 +229,18 @@ fn unusable(
 }
 
 /// The whole file, or none if it is larger.
-fn read_at_most(path: &Path, most: usize) -> io::Result<Option<Vec<u8>>> {
+fn read_at_most(path: &Path, max: usize) -> io::Result<Option<Vec<u8>>> {
     let file = File::open(path)?;
     if file.metadata()?.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder"));
     }
     let mut bytes = Vec::new();
-    let limit = u64::try_from(most).unwrap_or(u64::MAX).saturating_add(1);
+    let limit = u64::try_from(max).unwrap_or(u64::MAX).saturating_add(1);
     file.take(limit).read_to_end(&mut bytes)?;
-    Ok((bytes.len() <= most).then_some(bytes))
+    Ok((bytes.len() <= max).then_some(bytes))
 }
 
-/// Why, in words that do not differ between systems.
+/// The reason, in words that do not differ between systems.
 fn reason(error: &io::Error) -> Text {
     let known: Option<Words> = match error.kind() {
         io::ErrorKind::NotFound => Some(words("there is no such file", "ファイルがありません")),

@@ -1,4 +1,4 @@
-//! Files of other programs that people hand in: they are told what it is, and not what is wrong with each line of it.
+//! Recognises files of other programs: one message names the program, in place of one for each wrong line.
 
 use crate::check::Problem;
 use crate::source::Source;
@@ -19,7 +19,7 @@ fn litellm_key(root: &Node) -> Option<&Node> {
     entries.iter().map(|(name, _)| name).find(|name| is_one(name))
 }
 
-/// Says whose file it is.
+/// The problem that names the file's program.
 pub(crate) fn check(source: &Source<'_>, root: &Node) -> Option<Problem> {
     let key = litellm_key(root)?;
     let Raw::Text(name) = &key.value else { return None };

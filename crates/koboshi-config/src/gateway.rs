@@ -1,7 +1,7 @@
-//! What the gateway is told: where it listens, who may call, whom it asks, and what it answers when nobody can.
+//! Settings of the gateway: its address, clients, providers, routes and lesser answers.
 //!
-//! Plain data, like the rest of [`Config`](crate::Config). Names of providers, routes, keys and tools are the user's; each is a
-//! named entry of the file. Whether they fit together (a route that names a provider that is not there) is said by `check`.
+//! Plain data, like the rest of [`Config`](crate::Config). Users choose the names of providers, routes, keys and tools; each is a
+//! named entry of the file. `check` reports whether they fit together (such as a route to a provider that does not exist).
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -10,18 +10,13 @@ use std::time::Duration;
 
 use koboshi::guard::GuardPolicy;
 use koboshi::models::Facts;
+use koboshi::spend::Budget;
 
 pub use crate::provider::{ProviderConfig, ProviderDialect, ProviderKind, Timeouts};
 use crate::words::{Text, text, words};
 
-/// The built-in provider that falls on command. It is always there.
+/// The built-in provider that fails on command. It always exists.
 pub const SIM: &str = "sim";
-
-/// Providers that are taken from the environment when the file names none. Then chains may name any of them.
-pub const WELL_KNOWN: &[&str] = &[
-    "openai", "anthropic", "gemini", "azure", "vertex", "deepseek", "groq", "mistral", "openrouter", "xai",
-    "together", "ollama",
-];
 
 /// Stable names of the values of an enum, as the file writes them.
 macro_rules! names {
@@ -57,42 +52,44 @@ names!(CacheMode: Off "off", Fallback "fallback", Serve "serve");
 names!(LogFormat: Pretty "pretty", Json "json");
 names!(ErrorDetail: Always "always", Loopback "loopback", Never "never");
 
-/// Where the gateway listens, and what one client may ask of it.
+/// The address of the gateway, and the limits of its clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServeConfig {
     /// Address and port.
     pub listen: SocketAddr,
-    /// Names besides `localhost` and the address itself that may stand in `Host`.
+    /// Allowed names in `Host`, besides `localhost` and the address itself.
     pub hosts: Vec<String>,
     /// Web pages that may call, such as `https://app.example`; none by default.
     pub origins: Vec<String>,
+    /// The chat page is served at `/chat`.
+    pub chat: bool,
     /// The largest request body, in bytes.
     pub body_bytes: u64,
-    /// Memory that the bodies of all requests may take together, in bytes; none means a quarter of the machine's.
+    /// How many bytes the bodies of all requests may take together; none means a quarter of the machine's memory.
     pub memory: Option<u64>,
-    /// A request's head must be there after this.
+    /// How long a client may take to send a request's head.
     pub head_time: Duration,
-    /// A request's body must be there after this.
+    /// How long a client may take to send a request's body.
     pub body_time: Duration,
-    /// A client that takes nothing of its answer for so long is let go.
+    /// How long a client may read nothing of its answer before it is closed.
     pub send_time: Duration,
-    /// Connections at the same time; more wait.
+    /// How many connections may be open; further ones wait.
     pub connections: u32,
-    /// How long streams may go on after a signal to stop.
+    /// How long streams may continue after a signal to stop.
     pub drain: Duration,
-    /// Nothing is tried for a request after this; a client may ask for less.
+    /// How long a request may be tried; a client may ask for less.
     pub deadline: Duration,
-    /// A client's own vendor key goes to that vendor, and to nobody else.
+    /// A client's own vendor key is sent to that vendor, and to no other.
     pub passthrough: bool,
-    /// Metrics and the details of readiness are given to everybody who can reach the gateway.
+    /// Whether metrics and the details of readiness are public.
     pub public_metrics: bool,
     /// What keeps a silent stream open.
     pub keep_alive: KeepAlive,
-    /// How often.
+    /// Interval of keep-alive frames.
     pub keep_alive_every: Duration,
-    /// So long nothing at all is sent while no content has come; then the head and keep-alives go out.
-    pub hold: Duration,
-    /// Threads that serve; none means one per core.
+    /// How long response headers are withheld while waiting for the first content; then headers and keep-alive frames are sent.
+    pub first_byte_hold: Duration,
+    /// Number of serving threads; none means one per core.
     pub threads: Option<u32>,
 }
 
@@ -102,6 +99,7 @@ impl Default for ServeConfig {
             listen: SocketAddr::from(([127, 0, 0, 1], 4141)),
             hosts: Vec::new(),
             origins: Vec::new(),
+            chat: false,
             body_bytes: 32 * 1024 * 1024,
             memory: None,
             head_time: Duration::from_secs(10),
@@ -114,22 +112,22 @@ impl Default for ServeConfig {
             public_metrics: false,
             keep_alive: KeepAlive::Comment,
             keep_alive_every: Duration::from_secs(5),
-            hold: Duration::from_secs(10),
+            first_byte_hold: Duration::from_secs(10),
             threads: None,
         }
     }
 }
 
 impl ServeConfig {
-    /// Whether only programs of this machine can reach it. Elsewhere a gateway without keys refuses to start.
+    /// Whether only programs of this machine can reach it. On other addresses a gateway without keys refuses to start.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         self.listen.ip().to_canonical().is_loopback()
     }
 }
 
-/// Why a gateway does not start at an address that others can reach while it has no `keys`, and what to do. `check` says it of the
-/// file and `serve` of `--listen`, in the same words.
+/// Why a gateway without `keys` does not start at an address that others can reach, and what to do. `check` reports it for the
+/// file and `serve` for `--listen`, in the same words.
 #[must_use]
 pub fn open_to_others(address: SocketAddr) -> (Text, Text) {
     let message = text!(
@@ -147,42 +145,65 @@ pub fn open_to_others(address: SocketAddr) -> (Text, Text) {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum KeepAlive {
-    /// A comment line, which the standard tells clients to pass over.
+    /// A comment line, which clients ignore by the standard.
     Comment,
-    /// A frame of the dialect without content, for clients that stumble over comments.
+    /// A frame of the dialect without content, for clients that do not accept comments.
     Frame,
     /// Nothing.
     Off,
 }
 
 /// A key that a client may use.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ClientKey {
-    /// SHA-256 of the key, 64 hexadecimal digits, small letters. The key itself is nowhere.
+    /// SHA-256 of the key, 64 hexadecimal digits, small letters. The key itself is not stored.
     pub sha256: String,
-    /// Whose it is; the key's name where nothing is said.
+    /// Its owner; by default the key's name.
     pub tenant: Option<String>,
+    /// What it may spend.
+    pub budget: Budget,
+    /// How many requests it may make in a minute.
+    pub rate: Option<u32>,
+    /// The routes and models that it may ask for, with `*`; none means all.
+    pub routes: Option<Vec<String>>,
 }
 
-/// Who may ask and change what the gateway knows.
+/// How spending is counted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SpendConfig {
+    /// The currency of budgets and costs, as three letters.
+    pub currency: String,
+    /// How much of it a US dollar is worth: prices are in dollars.
+    pub per_dollar: f64,
+    /// The zone in which days and months begin.
+    pub zone: String,
+}
+
+impl Default for SpendConfig {
+    fn default() -> Self {
+        Self { currency: "USD".to_owned(), per_dollar: 1.0, zone: "UTC".to_owned() }
+    }
+}
+
+/// The admin API.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AdminConfig {
-    /// SHA-256 of the key, 64 hexadecimal digits, small letters. Without one, only callers on the loopback address are let in.
+    /// SHA-256 of the key, 64 hexadecimal digits, small letters. Without one, only callers on the loopback address are allowed.
     pub sha256: Option<String>,
 }
 
-/// What happens to requests for a model name.
+/// The route of requests for a model name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RouteConfig {
     /// `provider/model`, best first; `{model}` is what the client asked for.
     pub chain: Vec<String>,
     /// When the client sees the first byte.
     pub commit: Commit,
-    /// What the loop guard may do here; none is what `guard.mode` says.
+    /// What the loop guard may do here; by default `guard.mode` decides.
     pub guard: Option<GuardMode>,
-    /// `provider/model` of a simpler model that answers when the chain cannot; none is what `degrade` says.
-    pub simple: Option<String>,
-    /// What the cache does here; none is what `degrade` says.
+    /// `provider/model` of a simpler model that answers when the chain cannot; by default `degrade` decides.
+    pub simple_model: Option<String>,
+    /// What the cache does here; by default `degrade` decides.
     pub cache: Option<CacheMode>,
 }
 
@@ -193,11 +214,11 @@ pub enum Commit {
     /// With the first content.
     #[default]
     First,
-    /// When the answer is whole: no fault of a stream is ever seen, and nothing is seen before.
+    /// When the answer is complete: the client never sees a fault of a stream, and nothing before the end.
     Complete,
 }
 
-/// What is known of a model; what is not said comes from the models file, then from the built-in table.
+/// What is known of a model; missing facts come from the models file, then from the built-in table.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ModelConfig {
     /// What it can do, and which parameters it takes.
@@ -209,7 +230,7 @@ pub struct ModelConfig {
 /// The loop guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GuardConfig {
-    /// What it may do where a route does not say otherwise. `policy.observe` always agrees with it.
+    /// What it may do where a route does not say otherwise. Always consistent with `policy.observe`.
     pub mode: GuardMode,
     /// Whether depth may stop a turn in the gateway; coding agents make far more than twenty calls.
     pub enforce_depth: bool,
@@ -231,28 +252,28 @@ pub enum GuardMode {
     Stop,
     /// Only tell the model what repeats.
     Note,
-    /// Say in headers and metrics what it would do.
+    /// Report in headers and metrics what it would do.
     Observe,
     /// Nothing.
     Off,
 }
 
-/// What is answered when the chain is spent.
+/// Lesser answers when the chain is spent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DegradeConfig {
     /// The response cache.
     pub cache: CacheMode,
-    /// How long an answer counts as fresh.
+    /// How long an answer is fresh.
     pub cache_ttl: Duration,
-    /// How much longer it may serve when nobody answers.
+    /// How much longer it may be used when no target answers.
     pub cache_stale: Duration,
-    /// Whether answers to requests with tools are kept.
+    /// Whether answers to requests with tools are cached.
     pub cache_tools: bool,
     /// `provider/model` of a simpler model.
-    pub simple: Option<String>,
+    pub simple_model: Option<String>,
     /// The file of static answers.
-    pub answers: Option<PathBuf>,
-    /// The status of a static answer: 200, or 503 for clients that look at it.
+    pub answers_file: Option<PathBuf>,
+    /// The status of a static answer: 200, or 503 for clients that check it.
     pub status: u16,
 }
 
@@ -263,8 +284,8 @@ impl Default for DegradeConfig {
             cache_ttl: Duration::from_secs(3600),
             cache_stale: Duration::from_secs(24 * 3600),
             cache_tools: false,
-            simple: None,
-            answers: None,
+            simple_model: None,
+            answers_file: None,
             status: 200,
         }
     }
@@ -274,22 +295,22 @@ impl Default for DegradeConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CacheMode {
-    /// Keeps nothing.
+    /// Caches nothing.
     Off,
     /// Answers when the chain cannot.
     Fallback,
-    /// Answers before anybody is asked, and when the chain cannot.
+    /// Answers before a target is asked, and when the chain cannot.
     Serve,
 }
 
 /// Errors as clients get them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ErrorsConfig {
-    /// Who gets the provider's own message where the client can correct the request.
+    /// Which clients get the provider's own message where they can correct the request.
     pub detail: ErrorDetail,
 }
 
-/// Who gets the provider's own message.
+/// Which clients get the provider's own message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum ErrorDetail {
@@ -305,29 +326,35 @@ pub enum ErrorDetail {
 /// What is written to the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogConfig {
-    /// For people or for machines; none is for people on a terminal, else for machines.
+    /// The format; by default for people on a terminal, else for machines.
     pub format: Option<LogFormat>,
-    /// The least grave that is written: `error`, `warn`, `info`, `debug`.
+    /// The lowest severity that is written: `error`, `warn`, `info`, `debug`.
     pub level: &'static str,
+    /// A file that gets warnings and errors as JSON lines, besides.
+    pub errors: Option<PathBuf>,
+    /// How large it may become before it is renamed.
+    pub errors_max_bytes: u64,
+    /// How many renamed files are kept.
+    pub errors_kept: u32,
 }
 
 impl Default for LogConfig {
     fn default() -> Self {
-        Self { format: None, level: "info" }
+        Self { format: None, level: "info", errors: None, errors_max_bytes: 10 * 1024 * 1024, errors_kept: 5 }
     }
 }
 
-/// For people or for machines.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LogFormat {
     /// For people.
     Pretty,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Where traces go.
+/// Where traces are sent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TraceConfig {
     /// Address of an OTLP collector (HTTP); none sends nothing.

@@ -1,9 +1,9 @@
-//! The first file of a beginner: short, commented, and for the providers whose keys are there.
+//! Writes a user's first file: short, commented, and for the providers whose keys are in the environment.
 //!
-//! [`found`] looks into the environment, [`text`] writes the file. What it writes can be used as it is, whichever providers are chosen:
-//! those without a key stand in comments, and without any provider there is a route that the simulated one answers.
+//! [`found`] reads the environment, [`text`] writes the file. It can be used unchanged, whichever providers are chosen:
+//! those without a key are commented out, and without any provider there is a route that the simulated one answers.
 //!
-//! No file is touched here, and nobody is asked: that is the command's business.
+//! The command touches files and asks the user; this module does neither.
 
 mod offers;
 mod routes;
@@ -19,29 +19,29 @@ pub use offers::{OFFERS, Offer};
 pub struct Choice {
     /// Which one.
     pub offer: &'static Offer,
-    /// The variable that tells that it is there, as far as one is set: with its key, or with its address where no key is needed.
+    /// The variable that shows that it is available, if one is set: with its key, or with its address where no key is needed.
     pub variable: Option<&'static str>,
     /// Another address than the usual one.
     pub base_url: Option<String>,
 }
 
 impl Choice {
-    /// Whether the environment tells that it is there.
+    /// Whether the environment shows that it is available.
     #[must_use]
     pub fn is_found(&self) -> bool {
         self.variable.is_some()
     }
 
-    /// Whether it can be used now; one that lacks its key stands in comments.
+    /// Whether it can be used now; one that lacks its key is commented out.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.is_found() || !self.offer.needs_key()
     }
 }
 
-/// What the environment has for a provider.
+/// Checks the environment for a provider.
 #[must_use]
-pub fn look(offer: &'static Offer, lookup: &dyn Fn(&str) -> Option<String>) -> Choice {
+pub fn detect(offer: &'static Offer, lookup: &dyn Fn(&str) -> Option<String>) -> Choice {
     let holds = |name: &&&str| lookup(name).is_some_and(|value| is_usable(&value));
     let telling = if offer.needs_key() { offer.keys } else { offer.address.as_slice() };
     let variable = telling.iter().find(holds).copied();
@@ -50,13 +50,26 @@ pub fn look(offer: &'static Offer, lookup: &dyn Fn(&str) -> Option<String>) -> C
     Choice { offer, variable: variable.filter(|_| !lacks), base_url }
 }
 
-/// The providers that are there, in the order of the table.
+/// The variables without which a provider stays commented out, because they are not set or hold nothing that can be used.
 #[must_use]
-pub fn found(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<Choice> {
-    OFFERS.iter().map(|offer| look(offer, lookup)).filter(Choice::is_found).collect()
+pub fn missing(offer: &'static Offer, lookup: &dyn Fn(&str) -> Option<String>) -> Vec<&'static str> {
+    if detect(offer, lookup).is_ready() {
+        return Vec::new();
+    }
+    let has_key = offer.keys.iter().any(|name| lookup(name).is_some_and(|value| is_usable(&value)));
+    let key = offer.keys.first().copied().filter(|_| !has_key);
+    let also = offer.also.iter().copied();
+    let lacks = also.filter(|name| lookup(name).is_none_or(|value| value.trim().is_empty()));
+    key.into_iter().chain(lacks).collect()
 }
 
-/// Whether the value of a variable can be a key: it goes into a header as it is.
+/// The available providers, in the order of the table.
+#[must_use]
+pub fn found(lookup: &dyn Fn(&str) -> Option<String>) -> Vec<Choice> {
+    OFFERS.iter().map(|offer| detect(offer, lookup)).filter(Choice::is_found).collect()
+}
+
+/// Whether the value of a variable can be a key: it is sent in a header unchanged.
 fn is_usable(value: &str) -> bool {
     !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_graphic())
 }
@@ -72,6 +85,10 @@ pub fn text(choices: &[Choice], language: Language) -> String {
     };
     say(HEAD);
     out.push('\n');
+    // Who reads the comments in Japanese wants the messages so too.
+    if language == Language::Ja {
+        out.push_str("# メッセージの言語。\nlanguage: ja\n\n");
+    }
     out.push_str(&providers(choices, language));
     out.push('\n');
     out.push_str(&routes::text(choices, language));
@@ -82,7 +99,7 @@ pub fn text(choices: &[Choice], language: Language) -> String {
 const HEAD: Words = words(
     "koboshi.yaml, written by `koboshi init`. Every key is optional; docs/config.md describes all of them.\n\
      `koboshi check` says whether the file is valid and what it changes.",
-    "koboshi.yaml: `koboshi init` が作成しました。どのキーも省略できます。説明は docs/config.md にあります。\n\
+    "koboshi.yaml: `koboshi init` が作成しました。どの設定項目も省略できます。説明は docs/config.md にあります。\n\
      `koboshi check` で、正しく書けているかと、既定値から何が変わるかを確認できます。",
 );
 
@@ -109,7 +126,7 @@ const REST: Words = words(
 #   listen: 0.0.0.0:4141
 # keys:
 #   alice:
-#     sha256: put-the-64-digits-here
+#     sha256: ここに64桁のハッシュ
 
 # ルートのすべてのターゲットが失敗したときに返す応答（キャッシュを使う例）。
 # degrade:
@@ -133,8 +150,8 @@ fn providers(choices: &[Choice], language: Language) -> String {
     let waiting: Vec<&Choice> = choices.iter().filter(|choice| !choice.is_ready()).collect();
     if !waiting.is_empty() {
         let set = words(
-            "Chosen, but without a key yet: set the variable, then remove the `#` signs.",
-            "選択済みですが、まだキーがありません。環境変数を設定してから `#` を外してください。",
+            "Chosen, but a variable is missing yet: set those that are named, then remove the `#` signs.",
+            "選択済みですが、必要な環境変数がまだ揃っていません。ここに書かれた環境変数を設定してから `#` を外してください。",
         );
         out.push_str(&format!("  # {}\n", set.get(language)));
         waiting.iter().for_each(|choice| out.push_str(&block(choice, "# ")));
@@ -147,7 +164,12 @@ fn providers(choices: &[Choice], language: Language) -> String {
             "Other providers: set the variable, then remove the `#` signs. Servers with an OpenAI-compatible API have `kind: openai` and a `base_url`.",
             "ほかのプロバイダー: 環境変数を設定してから `#` を外してください。OpenAI 互換 API のサーバーは `kind: openai` と `base_url` を書きます。",
         );
-        out.push_str(&format!("  # {}\n", others.get(language)));
+        let none = words(
+            "Known providers: set the variable of one, then remove the `#` signs. Servers with an OpenAI-compatible API have `kind: openai` and a `base_url`.",
+            "プロバイダーの例: 環境変数を設定してから `#` を外してください。OpenAI 互換 API のサーバーは `kind: openai` と `base_url` を書きます。",
+        );
+        let said = if choices.is_empty() { none } else { others };
+        out.push_str(&format!("  # {}\n", said.get(language)));
         for offer in more {
             out.push_str(&block(&Choice { offer, variable: None, base_url: None }, "# "));
         }

@@ -1,10 +1,10 @@
-//! What Koboshi is told: `koboshi.yaml`, checked with line and column, and reloaded without harm.
+//! The config of Koboshi: `koboshi.yaml`, checked with line and column, and reloaded without harm.
 //!
-//! [`load`](load::load) turns text into a [`Config`], plain data of the core's policies, or says everything that is wrong
-//! with it ([`check`]). [`schema`] is the one table of keys that all of it is read from. [`mod@file`] finds and reads the file,
+//! [`load`](load::load) turns text into a [`Config`], plain data of the core's policies, or reports everything that is wrong
+//! with it ([`check`]). [`schema`] is the one table of keys behind all of it. [`mod@file`] finds and reads the file,
 //! [`reload`] keeps the old config when the new one is bad, and [`secret`] fills in `${NAME}`. [`init`] writes a first file.
 //!
-//! No thread and no clock: the caller says when to look again.
+//! No thread and no clock: the caller decides when to check again.
 
 pub mod agents;
 mod as_text;
@@ -27,12 +27,14 @@ mod read;
 pub mod reload;
 pub mod schema;
 pub mod secret;
+pub mod sessions;
 mod size;
 mod source;
 mod spacing;
 mod tree;
 mod vocabulary;
 mod walk;
+pub mod well_known;
 mod wide;
 pub mod words;
 

@@ -1,11 +1,11 @@
 //! From text to a config that can be used, or everything that is wrong with it.
 //!
 //! The tree of the file is walked against the table of keys; each value is read on its own, so one mistake does not hide the
-//! next. Then the values are put into the defaults in the order of the table, keys are held against each other (`cross`)
-//! and the core's policies are asked whether the whole makes sense (`policy`). A value that could not be read leaves its
-//! default in place for that, and complaints that only follow from it are not made.
+//! next. Then the values are put into the defaults in the order of the table, keys are checked against each other (`cross`)
+//! and the core's policies validate the result (`policy`). A value that could not be read keeps its
+//! default for that, and problems that only follow from it are not reported.
 //!
-//! No file is touched here, but the gateway that is asked for its word looks at those that it would read; see [`load_file`](crate::file::load_file) for that.
+//! This module touches no file, but the gateway's check may read files that the config names; see [`load_file`](crate::file::load_file).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,11 +19,11 @@ use crate::walk::Walk;
 use crate::words::{Text, text, tr, words};
 use crate::{cross, foreign, policy};
 
-/// A longer text is no config: it is refused unread.
-pub const LARGEST: usize = 1024 * 1024;
+/// Longer texts are refused unread.
+pub const MAX_BYTES: usize = 1024 * 1024;
 
 /// Reads a config from text. `name` is the name of the file for messages, and relative paths are taken from its folder;
-/// `lookup` gives the values of variables.
+/// `lookup` returns the values of variables.
 ///
 /// ```
 /// let config = koboshi_config::load("koboshi.yaml", "retry: {max_attempts: 5}", &|_| None)?;
@@ -37,12 +37,12 @@ pub const LARGEST: usize = 1024 * 1024;
 /// # Errors
 /// Everything that is wrong, with its place.
 pub fn load(name: &str, text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Result<Config, Problems> {
-    load_located(name, text, Outside::new(lookup)).map(|loaded| loaded.config)
+    load_located(name, text, Environment::new(lookup)).map(|loaded| loaded.config)
 }
 
-/// A config that can be used, and what should be changed in its file all the same.
+/// A config that can be used, and what should be changed in its file.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The config.
     pub config: Config,
     /// Old names of keys and the like, in the order of the file.
@@ -51,13 +51,13 @@ pub struct Loaded {
     pub routes: Vec<String>,
     /// The entries of `models`, with the line that each begins in.
     pub models: BTreeMap<String, u64>,
-    /// Where the rule files stand.
+    /// The places of the rule files.
     pub(crate) rules: Vec<Spot>,
-    /// Where the models file stands.
+    /// The place of the models file.
     pub(crate) models_file: Option<Spot>,
 }
 
-/// What is wrong with a name that others know better, and what would be right.
+/// What is wrong with a name that only another part can check, and what would be right.
 #[derive(Debug, Clone)]
 pub struct Mistake {
     /// What is wrong.
@@ -66,7 +66,7 @@ pub struct Mistake {
     pub hint: Option<Text>,
 }
 
-/// Why a config that is right in itself cannot be served on this machine.
+/// Why a valid config cannot be served on this machine.
 #[derive(Debug, Clone)]
 pub struct Unservable {
     /// The key as the table has it, such as `providers.*.ca_file`; empty where no single key is at fault.
@@ -77,33 +77,33 @@ pub struct Unservable {
     pub why: Text,
 }
 
-/// What others know better than the table of keys.
+/// Checks that need more than the table of keys.
 #[derive(Debug, Clone, Copy)]
 pub struct Experts {
-    /// Says what is wrong with a model of the simulated provider.
+    /// Checks a model of the simulated provider.
     pub sim: fn(&str) -> Option<Mistake>,
-    /// Says why a gateway would refuse the config: files that it names, and what is in them.
+    /// Returns why a gateway would refuse the config: files that it names, and their content.
     pub gateway: fn(&Config) -> Vec<Unservable>,
-    /// Names the variables that a well-known provider needs and that are not set here.
+    /// Returns the unset variables that a well-known provider needs.
     pub unset: fn(&str) -> Vec<&'static str>,
 }
 
 impl Experts {
-    /// Nobody is asked.
+    /// No checks.
     pub const NONE: Self = Self { sim: |_| None, gateway: |_| Vec::new(), unset: |_| Vec::new() };
 }
 
-/// What a file is held against besides the table of keys.
+/// What a file is checked against besides the table of keys.
 #[derive(Clone, Copy)]
-pub struct Outside<'a> {
-    /// Gives the values of variables.
+pub struct Environment<'a> {
+    /// Returns the values of variables.
     pub lookup: &'a dyn Fn(&str) -> Option<String>,
-    /// Who is asked about the rest.
+    /// Further checks.
     pub experts: Experts,
 }
 
-impl<'a> Outside<'a> {
-    /// Only variables: every name of the simulated provider is taken, and no gateway is asked.
+impl<'a> Environment<'a> {
+    /// Only variables: every name of the simulated provider is accepted, and no gateway check runs.
     pub fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
         Self { lookup, experts: Experts::NONE }
     }
@@ -113,8 +113,8 @@ impl<'a> Outside<'a> {
 ///
 /// # Errors
 /// Everything that is wrong, with its place.
-pub fn load_located(name: &str, text: &str, outside: Outside<'_>) -> Result<Loaded, Problems> {
-    if text.len() > LARGEST {
+pub fn load_located(name: &str, text: &str, outside: Environment<'_>) -> Result<LoadedConfig, Problems> {
+    if text.len() > MAX_BYTES {
         return Err(Problems::new(vec![too_large(name)]));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -138,17 +138,22 @@ pub fn load_located(name: &str, text: &str, outside: Outside<'_>) -> Result<Load
     let mut warnings = std::mem::take(&mut walk.warnings);
     warnings.extend(cross::warn(&config, &walk, outside.experts.unset));
     warnings.sort_by_key(|warning| warning.place);
-    if walk.problems.is_empty() {
-        // Only now: of values that could not be read a gateway would only repeat what is said already.
-        let refused = (outside.experts.gateway)(&config);
-        walk.problems = refused.iter().map(|one| unservable(name, &walk, one)).collect();
-    }
+    // For values that could not be read a gateway would only repeat the same problems. Agents depend on nothing but themselves, so what is
+    // wrong with one is reported beside the problems of others.
+    let is_good = walk.problems.is_empty();
+    let is_new = |one: &Unservable| {
+        is_good || one.key.starts_with("agents.") && walk.given(one.key, &one.entry).is_some()
+    };
+    let refused = (outside.experts.gateway)(&config);
+    let refused: Vec<Problem> =
+        refused.iter().filter(|one| is_new(one)).map(|one| unservable(name, &walk, one)).collect();
+    walk.problems.extend(refused);
     if walk.problems.is_empty() {
         let rules = walk.given("rules", "").map(|given| given.parts.clone()).unwrap_or_default();
         let routes = walk.names_in_order("routes.*");
         let models = walk.entries("models.*").map(|(at, spot)| (at.entry.clone(), spot.line)).collect();
         let models_file = walk.given("models_file", "").map(|given| given.spot);
-        Ok(Loaded { config, warnings, routes, models, rules, models_file })
+        Ok(LoadedConfig { config, warnings, routes, models, rules, models_file })
     } else {
         Err(Problems::with_more(walk.problems, walk.more).beside(warnings).in_language(config.language))
     }
@@ -161,7 +166,7 @@ fn named_language(text: &str) -> Option<Language> {
     [Language::En, Language::Ja].into_iter().find(|language| language.name() == named)
 }
 
-/// What a gateway would refuse, at the place of its key.
+/// A gateway's refusal, at the place of its key.
 fn unservable(name: &str, walk: &Walk<'_>, refused: &Unservable) -> Problem {
     let Some(given) = walk.given(refused.key, &refused.entry) else {
         return Problem::of_file(name, refused.why.clone(), None);
@@ -180,7 +185,7 @@ pub(crate) fn too_large(name: &str) -> Problem {
         text!(
             "it is larger than {} KiB, so it was not read",
             "{} KiB を超えているため、読み込みませんでした",
-            LARGEST / 1024
+            MAX_BYTES / 1024
         ),
         Some(
             words(

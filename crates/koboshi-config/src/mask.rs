@@ -1,24 +1,25 @@
-//! What of a file with a tree may be shown: names of keys, and values of keys that hold no secret.
+//! Which parts of a parsed file may be shown: names of keys, and values of keys that hold no secret.
 //!
-//! Whatever is not opened here stays hidden: values of secret keys, of keys that do not exist, of a section that should have
-//! keys, of a key whose value has the wrong build (a list in place of a text). A problem shows its line, and a line may hold more
-//! than the value that is wrong: `{kind: opnai, keys: [hunter2]}`.
+//! Everything else stays hidden: values of secret keys, of keys that do not exist, of a section in place of
+//! keys, of a key whose value has the wrong type (a list in place of a text). A problem shows its line, and a line may contain more
+//! than the wrong value: `{kind: opnai, keys: [hunter2]}`.
 
 use crate::near::meant;
 use crate::schema::{KEYS, Key, Shape};
 use crate::secret::is_one_variable;
 use crate::tree::{Node, Raw, Spot};
-use crate::vocabulary::{is_harmless, is_name, is_ours};
+use crate::vocabulary::{is_harmless, is_ours, is_shown_model};
+use crate::wide::are_targets;
 
-/// A shorter text is not searched for in other places: it would be found in plain words.
-const SHORTEST_SECRET: usize = 6;
+/// A shorter text is not searched for in other places: it would occur in ordinary words.
+const MIN_SECRET: usize = 6;
 
-/// What may be shown, and what must not be anywhere.
+/// What may be shown, and what must be hidden everywhere.
 #[derive(Debug, Default)]
-pub(crate) struct Open {
+pub(crate) struct Visible {
     /// Places of names and values.
     pub(crate) spots: Vec<Spot>,
-    /// Texts that stand in hidden places.
+    /// Texts in hidden places.
     pub(crate) secrets: Vec<String>,
     /// Names of the providers that the file has.
     providers: Vec<String>,
@@ -39,24 +40,24 @@ fn providers(root: &Node) -> Vec<String> {
     entries.iter().filter_map(name).collect()
 }
 
-/// Looks through a whole file.
-pub(crate) fn open(root: &Node) -> Open {
-    let mut open = Open { providers: providers(root), ..Open::default() };
-    section("", root, &mut open);
+/// Examines a whole file.
+pub(crate) fn visible_parts(root: &Node) -> Visible {
+    let mut visible = Visible { providers: providers(root), ..Visible::default() };
+    section("", root, &mut visible);
     // The longest first: one may be a part of another.
-    open.secrets.sort_by_key(|text| std::cmp::Reverse(text.len()));
-    open.secrets.dedup();
-    open
+    visible.secrets.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    visible.secrets.dedup();
+    visible
 }
 
-fn section(path: &'static str, node: &Node, open: &mut Open) {
-    let Raw::Map(entries) = &node.value else { return hide(node, open) };
+fn section(path: &'static str, node: &Node, visible: &mut Visible) {
+    let Raw::Map(entries) = &node.value else { return hide(node, visible) };
     for (name_node, value) in entries {
         let name = match &name_node.value {
             Raw::Text(name) => name.as_str(),
             Raw::Map(_) | Raw::List(_) => {
-                hide(name_node, open);
-                hide(value, open);
+                hide(name_node, visible);
+                hide(value, visible);
                 continue;
             }
             // Numbers and the like are no names.
@@ -66,22 +67,22 @@ fn section(path: &'static str, node: &Node, open: &mut Open) {
         match key {
             Some(key) => {
                 if is_plain_name(key, name, value) {
-                    open.spots.push(name_node.spot);
+                    visible.spots.push(name_node.spot);
                 }
-                self::value(key, value, open);
+                self::value(key, value, visible);
             }
             None => {
                 if is_shown_unknown(path, name) {
-                    open.spots.push(name_node.spot);
+                    visible.spots.push(name_node.spot);
                 }
-                hide(value, open);
+                hide(value, visible);
             }
         }
     }
 }
 
-/// Whether the name of a key or entry is no key that somebody put in the wrong place. Of `keys`, only entries that have keys
-/// of their own have surely a name.
+/// Whether the name of a key or entry is surely no secret in the wrong place. Of `keys`, only entries that have keys
+/// of their own surely have a name.
 pub(crate) fn is_plain_name(key: &Key, name: &str, value: &Node) -> bool {
     if key.name() != "*" {
         return true;
@@ -92,95 +93,116 @@ pub(crate) fn is_plain_name(key: &Key, name: &str, value: &Node) -> bool {
     is_harmless(name) || has_keys && key.path == "keys.*" && name.len() < 40
 }
 
-/// Whether a name that is no key can be shown: one that looks like a key of ours, or too plain to be a secret.
+/// Whether an unknown name can be shown: one that looks like a key of ours, or too plain to be a secret.
 pub(crate) fn is_shown_unknown(section: &str, name: &str) -> bool {
     let is_word = name.chars().count() <= 40 && !name.contains(['{', '}', '[', ']', '"', '\'', '$', '@']);
     is_word && (is_harmless(name) || meant(section, name).is_some())
 }
 
-/// Whether a text in the place of `store` is surely the name of a file: it ends as those of databases do, and is no address.
-pub(crate) fn is_store_file(text: &str) -> bool {
+/// The file that a text in the place of `store` names: by its path, or as an address of SQLite.
+pub(crate) fn store_file(text: &str) -> Option<&str> {
+    let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:")).unwrap_or(text);
+    is_store_file(path).then_some(path)
+}
+
+/// Whether a text in the place of `store` is surely the name of a file: it ends like a database file, and is no address.
+fn is_store_file(text: &str) -> bool {
     let ends = [".db", ".sqlite", ".sqlite3"].iter().any(|end| text.ends_with(end));
     let fits = |c: char| c.is_alphanumeric() || "._-/~".contains(c);
     ends && text.chars().all(fits) && is_harmless(text)
 }
 
-fn value(key: &'static Key, node: &Node, open: &mut Open) {
+fn value(key: &'static Key, node: &Node, visible: &mut Visible) {
     match (&key.shape, &node.value) {
         (Shape::Entry(entries), Raw::List(_)) if entries.short.is_some() => {
             match entries.short.and_then(|short| Key::named(key.path, short)) {
-                Some(short) => value(short, node, open),
-                None => hide(node, open),
+                Some(short) => value(short, node, visible),
+                None => hide(node, visible),
             }
         }
-        (Shape::Section { word: Some(stand) }, Raw::Text(text)) if stand.word == text => {
-            open.spots.push(node.spot);
+        (Shape::Entry(entries), Raw::Text(text)) if entries.short.is_some() && are_targets(text) => {
+            visible.spots.push(node.spot);
         }
-        (Shape::Section { .. }, Raw::Text(text)) if key.path == "store" && is_store_file(text) => {
-            open.spots.push(node.spot);
+        (Shape::Section { short: Some(short), .. }, Raw::Text(_)) => match Key::named(key.path, short) {
+            Some(short) => value(short, node, visible),
+            None => hide(node, visible),
+        },
+        (Shape::Section { word: Some(stand), .. }, Raw::Text(text)) if stand.word == text => {
+            visible.spots.push(node.spot);
         }
-        (Shape::Section { .. } | Shape::Entry(_), _) => section(key.path, node, open),
-        (Shape::Secret { .. } | Shape::Secrets { .. }, _) => hide(node, open),
+        (Shape::Section { .. }, Raw::Text(text)) if key.path == "store" && store_file(text).is_some() => {
+            visible.spots.push(node.spot);
+        }
+        (Shape::Section { .. } | Shape::Entry(_), _) => section(key.path, node, visible),
+        (Shape::Secret { .. } | Shape::Secrets { .. }, _) => hide(node, visible),
         (Shape::Texts { .. }, Raw::List(nodes)) if key.path == "routes.*.chain" => {
-            nodes.iter().for_each(|node| link(node, open));
+            nodes.iter().for_each(|node| link(node, visible));
         }
         (Shape::Texts { .. } | Shape::Paths { .. }, Raw::List(nodes)) => {
-            nodes.iter().for_each(|node| scalar(node, open));
+            nodes.iter().for_each(|node| scalar(node, visible));
         }
-        // Regions and versions are made of letters and digits, as keys are.
+        // Regions and versions consist of letters and digits, like keys.
         (Shape::Text { form, .. }, Raw::Text(text))
             if ["location", "api_version"].contains(&key.name()) && text.len() < 24 && (form.holds)(text) =>
         {
-            open.spots.push(node.spot);
+            visible.spots.push(node.spot);
         }
-        _ => scalar(node, open),
+        _ => scalar(node, visible),
     }
 }
 
-/// Opens a target of a chain. Behind the name of a provider that the file has stands the name of a model or a deployment, which has digits
-/// as often as not.
-fn link(node: &Node, open: &mut Open) {
+/// Shows a target of a chain. After the name of a provider in the file comes the name of a model or a deployment, which often has digits.
+fn link(node: &Node, visible: &mut Visible) {
     let is_target = |text: &str| {
         text.split_once('/').is_some_and(|(provider, model)| {
-            open.providers.iter().any(|known| known == provider) && is_name(model)
+            visible.providers.iter().any(|known| known == provider) && is_shown_model(model)
         })
     };
     match &node.value {
-        Raw::Text(text) if is_target(text) => open.spots.push(node.spot),
-        _ => scalar(node, open),
+        Raw::Text(text) if is_target(text) => visible.spots.push(node.spot),
+        _ => scalar(node, visible),
     }
 }
 
-/// Opens a plain value; what is built otherwise stays hidden.
-fn scalar(node: &Node, open: &mut Open) {
+/// Shows a plain value; any other type stays hidden.
+fn scalar(node: &Node, visible: &mut Visible) {
     let shown = match &node.value {
         Raw::Text(text) => is_harmless(text),
         Raw::Whole(count) => is_ours(&count.to_string()),
         Raw::Number(_) | Raw::Flag(_) | Raw::Null => true,
         Raw::List(_) | Raw::Map(_) => false,
     };
-    if shown { open.spots.push(node.spot) } else { hide(node, open) }
+    if shown { visible.spots.push(node.spot) } else { hide(node, visible) }
 }
 
-/// Keeps everything that is written in a value.
-fn hide(node: &Node, open: &mut Open) {
+/// Hides everything in a value.
+fn hide(node: &Node, visible: &mut Visible) {
     match &node.value {
         Raw::Text(text) if is_one_variable(text) => {}
         Raw::Text(text) => {
-            if text.chars().count() >= SHORTEST_SECRET && !is_ours(text) && !is_part_of_ours(text) {
-                open.secrets.push(text.trim().to_owned());
+            let text = behind_name(text.trim());
+            if text.chars().count() >= MIN_SECRET && !is_ours(text) && !is_part_of_ours(text) {
+                visible.secrets.push(text.to_owned());
             }
         }
-        Raw::List(nodes) => nodes.iter().for_each(|node| hide(node, open)),
+        Raw::List(nodes) => nodes.iter().for_each(|node| hide(node, visible)),
         Raw::Map(entries) => entries.iter().for_each(|(name, value)| {
-            hide(name, open);
-            hide(value, open);
+            hide(name, visible);
+            hide(value, visible);
         }),
         Raw::Null | Raw::Flag(_) | Raw::Whole(_) | Raw::Number(_) => {}
     }
 }
 
-/// Whether a text is a part of a key's name: without it, messages could not name keys any more.
+/// The value of `key：value` or `key:value`, which YAML reads as one text: the name of a key of ours is no secret.
+fn behind_name(text: &str) -> &str {
+    match text.split_once([':', '：']) {
+        Some((name, value)) if is_ours(name.trim()) => value.trim(),
+        _ => text,
+    }
+}
+
+/// Whether a text is a part of a key's name: hiding it would hide the names of keys in messages.
 fn is_part_of_ours(text: &str) -> bool {
     KEYS.iter().any(|key| key.path.contains(text))
 }

@@ -3,9 +3,8 @@
 use crate::schema::{KEYS, Key};
 use crate::words::{Text, text, words};
 
-/// The nearest name, if one is near enough to be meant. Swapped letters count as one mistake, and so does a `-` or a
-/// capital where we write `_`; the beginning of a
-/// name is near to it.
+/// The most similar name, if it is similar enough to be meant. Swapped letters count as one mistake, and so does a `-` or a
+/// capital where we write `_`; the beginning of a name is similar to it.
 pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong: String = wrong.chars().take(64).collect::<String>().replace(['-', ' '], "_").to_lowercase();
     names
@@ -19,10 +18,12 @@ pub(crate) fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> 
         .map(|(_, name)| name)
 }
 
-/// What other programs call our keys.
+/// Names of other programs for our keys.
 const OTHER_WORDS: &[(&str, &str)] = &[
     ("api_key", "keys"),
     ("apikey", "keys"),
+    ("api_keys", "keys"),
+    ("apikeys", "keys"),
     ("token", "keys"),
     ("url", "base_url"),
     ("endpoint", "base_url"),
@@ -33,16 +34,19 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("targets", "chain"),
     ("fallback", "chain"),
     ("fallbacks", "chain"),
-    ("model", "chain"),
-    ("models", "chain"),
     ("port", "listen"),
     ("address", "listen"),
     ("bind", "listen"),
     ("key", "sha256"),
     ("hash", "sha256"),
+    ("file", "path"),
+    ("sqlite", "path"),
+    ("database", "path"),
+    ("db", "path"),
+    ("url", "redis"),
 ];
 
-/// The key of a section that a wrong name means.
+/// The key of a section that a wrong name probably means.
 pub(crate) fn meant(section: &str, name: &str) -> Option<&'static Key> {
     let of_name = |name: &str| Key::of_section(section).find(|key| key.name() == name);
     let plain = name.to_lowercase().replace('-', "_");
@@ -51,12 +55,20 @@ pub(crate) fn meant(section: &str, name: &str) -> Option<&'static Key> {
     nearest(name, Key::of_section(section).map(Key::name)).and_then(of_name).or_else(other)
 }
 
-/// What to do about a key that is not in the table.
+/// The hint for a key that is not in the table.
 pub(crate) fn hint_for_unknown(section: &str, name: &str) -> Text {
     if name == "<<" {
         return words(
             "merge keys are not read here: write the keys out",
-            "マージキーには対応していません。キーをすべて書いてください",
+            "マージキーには対応していません。設定項目をすべて書いてください",
+        )
+        .into();
+    }
+    // The admin API has a section of its own.
+    if ["admin_key", "admin_token", "admin_password", "master_key"].contains(&name) {
+        return words(
+            "the hash of the admin key stands in `admin.sha256`: `printf %s THE-KEY | sha256sum` prints it",
+            "管理用キーは、そのハッシュを `admin.sha256` に書きます。ハッシュは `printf %s キー | sha256sum` で表示できます",
         )
         .into();
     }
@@ -70,21 +82,24 @@ pub(crate) fn hint_for_unknown(section: &str, name: &str) -> Text {
         keys.sort_by_key(|path| path.contains('*'));
         keys.into_iter().take(3).map(|path| format!("`{path}`")).collect()
     };
-    // Of all names together one is near to anything short.
+    // Among all names one is similar to any short text.
     let anywhere = || nearest(name, KEYS.iter().map(Key::name)).filter(|_| name.chars().count() > 4);
     match (elsewhere(name), anywhere()) {
         (places, _) if !places.is_empty() => {
             let (en, ja) = (places.join(" and "), places.join("、"));
             Text::new(
                 format!("there is {en}: is the indentation right?"),
-                format!("{ja} というキーならあります。インデントは正しいですか？"),
+                format!("{ja} という設定項目ならあります。インデントは正しいですか？"),
             )
         }
         (_, Some(near)) => {
             let (en, ja) = (elsewhere(near).join(" or "), elsewhere(near).join("、"));
             Text::new(format!("did you mean {en}?"), format!("{ja} のことですか？"))
         }
-        _ => text!("known here: {}", "ここで使えるキー: {}", known.join(", ")),
+        _ => Text::new(
+            format!("known here: {}", known.join(", ")),
+            format!("ここで使える設定項目: {}", known.join("、")),
+        ),
     }
 }
 

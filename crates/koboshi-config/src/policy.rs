@@ -1,6 +1,6 @@
-//! Asks the core's policies whether the values make sense together, and names the keys that do not.
+//! Asks the core's policies whether the values fit together, and names the keys that do not.
 //!
-//! A policy says only the first thing that is wrong. To find the next ones, the keys of a complaint are put back to their
+//! A policy reports only its first problem. To find the next ones, the keys of a problem are reset to their
 //! defaults, which always fit, and the policy is asked again.
 
 use koboshi::backoff::BackoffError;
@@ -12,32 +12,32 @@ use koboshi::guard::GuardPolicyError;
 use crate::check::Problem;
 use crate::config::Config;
 use crate::schema::Key;
-use crate::walk::{Given, Walk};
+use crate::walk::{GivenKey, Walk};
 use crate::words::{Text, text, tr, words};
 
-/// What a policy complains of, in terms of keys.
-struct Complaint {
-    what: What,
-    /// The policy's own words.
-    said: String,
+/// A policy's complaint, in terms of keys.
+struct PolicyError {
+    what: InvalidKeys,
+    /// The policy's own message.
+    message: String,
 }
 
-enum What {
-    /// The value of one of the first keys is above that of one of the second; of each, the one that the file gives.
+enum InvalidKeys {
+    /// The value of one of the first keys is above that of one of the second; of each, the key that is in the file.
     Above(Vec<String>, Vec<String>),
-    /// One of these keys, the one that the file gives.
+    /// One of these keys, the one that is in the file.
     Keys(Vec<String>),
 }
 
-/// Everything that does not make sense. The config is changed on the way.
+/// Everything that does not fit. The config is changed in the process.
 pub(crate) fn check(config: &mut Config, walk: &Walk<'_>) -> Vec<Problem> {
     let mut found: Vec<Problem> = Vec::new();
-    // Each round puts at least one key back, so there are fewer rounds than keys; a core that is never content ends it.
+    // Each round resets at least one key, so there are fewer rounds than keys; the bound ends it if a policy never accepts.
     for _ in 0..64 {
         let Some(complaint) = first(config) else { break };
         let (low, high) = match &complaint.what {
-            What::Above(low, high) => (low.as_slice(), high.as_slice()),
-            What::Keys(keys) => (keys.as_slice(), [].as_slice()),
+            InvalidKeys::Above(low, high) => (low.as_slice(), high.as_slice()),
+            InvalidKeys::Keys(keys) => (keys.as_slice(), [].as_slice()),
         };
         let involved = || low.iter().chain(high).filter_map(|path| Key::find(path));
         if !involved().any(|key| walk.failed(key.path, ""))
@@ -46,7 +46,7 @@ pub(crate) fn check(config: &mut Config, walk: &Walk<'_>) -> Vec<Problem> {
         {
             found.push(problem);
         }
-        // The keys of `error_protection` are other names; putting the limit of all classes back would change the rest.
+        // The keys of `error_protection` are other names; resetting the limit of all classes would change the others.
         for key in involved().filter(|key| !key.path.starts_with("error_protection.")) {
             for entry in names(key, config) {
                 if let Some(default) = key.default_value() {
@@ -63,24 +63,24 @@ fn names(key: &Key, config: &Config) -> Vec<String> {
     key.entries().map_or_else(|| vec![String::new()], |entries| (entries.names)(config))
 }
 
-/// The first of these keys that the file gives, in whatever entry.
-fn given<'w>(paths: &[String], walk: &'w Walk<'_>) -> Option<&'w Given> {
+/// The first of these keys that is in the file, in any entry.
+fn given<'w>(paths: &[String], walk: &'w Walk<'_>) -> Option<&'w GivenKey> {
     paths.iter().find_map(|path| walk.all_given(Key::find(path)?.path).next())
 }
 
-fn problem(complaint: &Complaint, config: &Config, walk: &Walk<'_>) -> Option<Problem> {
+fn problem(complaint: &PolicyError, config: &Config, walk: &Walk<'_>) -> Option<Problem> {
     match &complaint.what {
-        What::Keys(keys) => {
+        InvalidKeys::Keys(keys) => {
             let given = given(keys, walk)?;
-            // The core says it in English only; what a file can bring about has its own sentence.
-            let never = complaint.said == BreakerPolicyError::NeverOpens.to_string();
+            // The core has its messages in English only; the one that a file can cause is translated here.
+            let never = complaint.message == BreakerPolicyError::NeverOpens.to_string();
             let ja = if never {
                 "このままではブレーカーがオープンすることはありません"
             } else {
-                complaint.said.as_str()
+                complaint.message.as_str()
             };
             let message = Text::new(
-                format!("`{}` does not fit: {}", given.at.shown, complaint.said),
+                format!("`{}` does not fit: {}", given.at.shown, complaint.message),
                 format!("`{}` の値が合っていません: {ja}", given.at.shown),
             );
             let hint = words(
@@ -89,10 +89,10 @@ fn problem(complaint: &Complaint, config: &Config, walk: &Walk<'_>) -> Option<Pr
             );
             Some(walk.problem(&given.at, given.spot, message, never.then(|| hint.into())))
         }
-        What::Above(low, high) => {
+        InvalidKeys::Above(low, high) => {
             let (low_given, high_given) = (given(low, walk), given(high, walk));
             let shown_at = low_given.or(high_given)?;
-            let side = |given: Option<&Given>, paths: &[String]| {
+            let side = |given: Option<&GivenKey>, paths: &[String]| {
                 let key = given.map(|given| given.at.key).or_else(|| Key::find(paths.first()?))?;
                 let note = if given.is_some() {
                     words("", "")
@@ -121,7 +121,7 @@ fn problem(complaint: &Complaint, config: &Config, walk: &Walk<'_>) -> Option<Pr
 }
 
 /// The first complaint of any policy.
-fn first(config: &Config) -> Option<Complaint> {
+fn first(config: &Config) -> Option<PolicyError> {
     let retry = config.remedy.backoff.validate().err().map(|error| of(backoff(error), error));
     let breaker = || config.breaker.validate().err().map(|error| of(breaker(error), error));
     let gate = || config.gate.validate().err().map(|error| of(gate(error), error));
@@ -130,29 +130,29 @@ fn first(config: &Config) -> Option<Complaint> {
     retry.or_else(breaker).or_else(gate).or_else(cooldown).or_else(guard)
 }
 
-fn of(what: What, error: impl std::error::Error) -> Complaint {
-    Complaint { what, said: error.to_string() }
+fn of(what: InvalidKeys, error: impl std::error::Error) -> PolicyError {
+    PolicyError { what, message: error.to_string() }
 }
 
-fn keys(paths: &[&str]) -> What {
-    What::Keys(owned(paths))
+fn keys(paths: &[&str]) -> InvalidKeys {
+    InvalidKeys::Keys(owned(paths))
 }
 
-fn above(low: &[&str], high: &[&str]) -> What {
-    What::Above(owned(low), owned(high))
+fn above(low: &[&str], high: &[&str]) -> InvalidKeys {
+    InvalidKeys::Above(owned(low), owned(high))
 }
 
 fn owned(paths: &[&str]) -> Vec<String> {
     paths.iter().map(|path| (*path).to_owned()).collect()
 }
 
-/// A complaint that this version does not know: any key of the section may be meant.
-fn any_of(section: &str) -> What {
+/// A complaint that this version does not know: any key of the section may be the cause.
+fn any_of(section: &str) -> InvalidKeys {
     let within = |key: &&Key| key.path.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'));
-    What::Keys(crate::schema::KEYS.iter().filter(within).map(|key| key.path.to_owned()).collect())
+    InvalidKeys::Keys(crate::schema::KEYS.iter().filter(within).map(|key| key.path.to_owned()).collect())
 }
 
-fn backoff(error: BackoffError) -> What {
+fn backoff(error: BackoffError) -> InvalidKeys {
     match error {
         BackoffError::NoAttempt => keys(&["retry.max_attempts"]),
         BackoffError::Shrinking => keys(&["retry.multiplier"]),
@@ -161,12 +161,12 @@ fn backoff(error: BackoffError) -> What {
     }
 }
 
-fn breaker(error: BreakerPolicyError) -> What {
+fn breaker(error: BreakerPolicyError) -> InvalidKeys {
     use BreakerPolicyError as Error;
     match error {
         Error::NeverOpens | Error::Consecutive => keys(&["breaker.consecutive_failures"]),
         Error::Window => keys(&["breaker.window.calls", "breaker.window.time"]),
-        Error::LeastCalls => above(&["breaker.window.min_calls"], &["breaker.window.calls"]),
+        Error::MinCalls => above(&["breaker.window.min_calls"], &["breaker.window.calls"]),
         Error::Rate => keys(&["breaker.window.failure_rate", "breaker.window.slow.rate"]),
         Error::SlowCall => keys(&["breaker.window.slow.rate", "breaker.window.slow.longer_than"]),
         Error::Growth => keys(&["breaker.open.multiplier"]),
@@ -180,7 +180,7 @@ fn breaker(error: BreakerPolicyError) -> What {
     }
 }
 
-fn gate(error: GatePolicyError) -> What {
+fn gate(error: GatePolicyError) -> InvalidKeys {
     match error {
         GatePolicyError::Concurrency => keys(&["gate.max_concurrency"]),
         GatePolicyError::Queue => keys(&["gate.max_queue"]),
@@ -189,7 +189,7 @@ fn gate(error: GatePolicyError) -> What {
     }
 }
 
-fn cooldown(error: CooldownPolicyError) -> What {
+fn cooldown(error: CooldownPolicyError) -> InvalidKeys {
     use CooldownPolicyError as Error;
     let of_class = |class: koboshi::cooldown::Class, key: &str| format!("cooldown.{}.{key}", class.name());
     match error {
@@ -210,16 +210,16 @@ fn cooldown(error: CooldownPolicyError) -> What {
     }
 }
 
-fn guard(error: &GuardPolicyError) -> What {
+fn guard(error: &GuardPolicyError) -> InvalidKeys {
     use GuardPolicyError as Error;
     match error {
-        Error::Low(rule) | Error::High(rule) => What::Keys(vec![
+        Error::Low(rule) | Error::High(rule) => InvalidKeys::Keys(vec![
             format!("guard.{}.limit", rule.name()),
             format!("guard.tools.*.{}.limit", rule.name()),
             format!("guard.tools.*.{}.action", rule.name()),
         ]),
         Error::Looser(looser, rule) => {
-            // The core's names are those that the file had before.
+            // The core uses the former names of the keys.
             let looser = Key::named("guard", looser).map_or(*looser, Key::name);
             above(&[&format!("guard.{}.limit", rule.name())], &[&format!("guard.{looser}")])
         }

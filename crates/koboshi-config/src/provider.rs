@@ -1,6 +1,6 @@
-//! A provider as the file describes it: which interface it has, where it is, and what tells it who asks.
+//! A provider as the file describes it: its API, its address and its credentials.
 //!
-//! Plain data. What a kind needs and what it does not read is said by `check`.
+//! Plain data. `check` reports what a kind needs and what it does not read.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,37 +12,37 @@ names!(ProviderKind: Openai "openai", Azure "azure", Anthropic "anthropic", Gemi
     Ollama "ollama", Deepseek "deepseek", Sim "sim");
 names!(ProviderDialect: Chat "chat", Responses "responses", Messages "messages", Gemini "gemini");
 
-/// Whom to ask.
+/// A provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderConfig {
-    /// Which interface it has.
+    /// Its API.
     pub kind: ProviderKind,
-    /// Where it is; none is the vendor's usual address.
+    /// Its address; by default the vendor's own.
     pub base_url: Option<String>,
-    /// What it speaks at that address, best first; empty is what its kind speaks.
+    /// The dialects at that address, best first; empty means those of its kind.
     pub dialects: Vec<ProviderDialect>,
-    /// Its keys, used in turn.
+    /// Its keys, which rotate.
     pub keys: Vec<Secret>,
-    /// A program and its arguments that print a bearer token, in place of keys; empty is none.
+    /// A program and its arguments that print a bearer token, in place of keys; may be empty.
     pub token_command: Vec<String>,
-    /// Azure: the dated version of its interface; none is the one without dates.
+    /// Azure: the dated version of its API; none means the undated one.
     pub api_version: Option<String>,
-    /// Vertex: the project; none is that of the credentials.
+    /// Vertex: the project; by default that of the credentials.
     pub project: Option<String>,
-    /// Vertex: the region; none is `global`.
+    /// Vertex: the region; by default `global`.
     pub location: Option<String>,
     /// Vertex: the key file of a service account (JSON).
     pub credentials_file: Option<PathBuf>,
-    /// The account that the keys belong to, for what the store remembers; the provider's name where nothing is said.
+    /// The account of the keys, for the store; by default the provider's name.
     pub account: Option<String>,
-    /// Certificates of the authority that vouches for it, if the machine does not know that one (PEM).
+    /// Certificates of its authority, if the machine does not trust it (PEM).
     pub ca_file: Option<PathBuf>,
     /// How long it may take.
     pub timeouts: Timeouts,
 }
 
 impl ProviderConfig {
-    /// A provider of this kind at its usual address, without keys.
+    /// A provider of this kind at its default address, without keys.
     #[must_use]
     pub fn new(kind: ProviderKind) -> Self {
         Self {
@@ -62,11 +62,11 @@ impl ProviderConfig {
     }
 }
 
-/// Which interface a provider has.
+/// The API of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ProviderKind {
-    /// OpenAI itself, and everybody who copies its chat completions.
+    /// OpenAI itself, and every server with compatible chat completions.
     Openai,
     /// OpenAI's models at Microsoft: other paths, another header for the key.
     Azure,
@@ -74,17 +74,17 @@ pub enum ProviderKind {
     Anthropic,
     /// Google's Gemini with a key of AI Studio.
     Gemini,
-    /// Google's Gemini in a project of its cloud, with tokens that run out.
+    /// Google's Gemini in a project of its cloud, with tokens that expire.
     Vertex,
-    /// Ollama: OpenAI's dialect on the own machine, loads models first.
+    /// Ollama: OpenAI's dialect on this machine; it loads models first.
     Ollama,
     /// DeepSeek: OpenAI's dialect, slow to begin.
     Deepseek,
-    /// The built-in provider that falls on command.
+    /// The built-in provider that fails on command.
     Sim,
 }
 
-/// What a provider speaks.
+/// A dialect of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ProviderDialect {
@@ -98,17 +98,17 @@ pub enum ProviderDialect {
     Gemini,
 }
 
-/// How long things may take; what is not said comes from the kind of provider and model.
+/// Time limits; missing ones come from the kind of provider and model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Timeouts {
-    /// Until a connection stands.
+    /// Until a connection is established.
     pub connect: Option<Duration>,
     /// Until a stream's first content.
-    pub first: Option<Duration>,
+    pub first_token: Option<Duration>,
     /// Between two pieces of a stream.
     pub idle: Option<Duration>,
     /// Until an answer that is not streamed begins.
-    pub whole: Option<Duration>,
+    pub unary: Option<Duration>,
     /// Until the end.
     pub total: Option<Duration>,
 }

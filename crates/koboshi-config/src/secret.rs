@@ -1,18 +1,18 @@
 //! Secrets, and the variables that they come from.
 //!
 //! A config file is committed, mailed and pasted; a secret must not be in it. `${NAME}` takes the value of a
-//! variable, `${NAME:-default}` has a value for when it is unset or empty, and `$${` is a plain `${`. A variable that is
-//! unset or empty without a default is an error: an empty password never means what it says. Variables come from
-//! a lookup that is handed in, so tests and embedders need no environment.
+//! variable, `${NAME:-default}` has a default for when it is unset or empty, and `$${` is a literal `${`. A variable that is
+//! unset or empty without a default is an error: an empty password is never intended. The caller passes
+//! a lookup for variables, so tests and embedders need no environment.
 //!
-//! A [`Secret`] shows itself to nobody: `Debug` and `Display` print a mark, and comparing two takes the same time
-//! wherever they differ. Whoever needs the text says so with [`Secret::expose`]. It is *not* wiped from memory.
+//! A [`Secret`] is never printed: `Debug` and `Display` print a mask, and comparing two takes the same time
+//! wherever they differ. Only [`Secret::expose`] returns the text. It is *not* wiped from memory.
 
 use std::fmt;
 
 use subtle::ConstantTimeEq;
 
-/// What a secret looks like when it is printed.
+/// The mask of a printed secret.
 const HIDDEN: &str = "***";
 
 /// A text that is never printed.
@@ -70,7 +70,7 @@ pub(crate) enum ExpandError {
     Empty { name: String, at: usize },
     /// No `}` follows.
     Open { at: usize },
-    /// What stands in the braces is no name.
+    /// The text in the braces is no name.
     Name { written: String, at: usize },
 }
 
@@ -115,7 +115,6 @@ fn value_of(inside: &str, at: usize, lookup: &dyn Fn(&str) -> Option<String>) ->
     }
 }
 
-/// Whether a text is the name of a variable.
 /// Whether a text can be the name of a variable.
 pub(crate) fn is_name(name: &str) -> bool {
     let mut chars = name.chars();
@@ -123,7 +122,7 @@ pub(crate) fn is_name(name: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-/// Whether a text is one variable and nothing else, so that it can be shown.
+/// Whether a text is exactly one variable, so that it can be shown.
 pub(crate) fn is_one_variable(text: &str) -> bool {
     text.strip_prefix("${").and_then(|rest| rest.strip_suffix('}')).is_some_and(is_name)
 }
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_shows_itself_to_nobody() {
+    fn a_secret_is_never_printed() {
         let secret = Secret::new("sk-very-secret");
         assert!(!format!("{secret}{secret:?}{:?}", Some(&secret)).contains("very"));
         assert_eq!(secret, Secret::new("sk-very-secret"));

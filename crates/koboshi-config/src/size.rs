@@ -10,21 +10,21 @@ pub(crate) fn bytes(text: &str) -> Option<u64> {
     number.checked_mul(*unit)
 }
 
-/// The same as text, in the largest unit that leaves nothing over.
+/// The same as text, in the largest unit without a remainder.
 pub(crate) fn text(bytes: u64) -> String {
     let fitting = UNITS.iter().find(|(_, unit)| bytes.is_multiple_of(*unit));
     let (name, unit) = fitting.unwrap_or(&("KiB", 1 << 10));
     format!("{}{name}", bytes / unit)
 }
 
-/// The amount that somebody meant who wrote it another way: `1GB`, `512m`, a number of bytes. Never less than what was written.
+/// The probable meaning of another spelling: `1GB`, `512m`, a number of bytes. Never less than what was written.
 pub(crate) fn meant(written: &str) -> Option<String> {
     let bytes = rough(written)?;
     let whole = bytes.div_ceil(1 << 10).checked_mul(1 << 10).filter(|bytes| *bytes > 0)?;
     Some(text(whole))
 }
 
-/// The number of bytes of an amount in any spelling: `1GB` is taken as people mean it, in powers of 1024.
+/// The number of bytes of an amount in any spelling: `1GB` is interpreted as commonly meant, in powers of 1024.
 pub(crate) fn rough(written: &str) -> Option<u64> {
     let written = written.trim();
     let split = written.find(|c: char| !c.is_ascii_digit()).unwrap_or(written.len());

@@ -1,12 +1,12 @@
-//! A text with its name: where problems get their place and their line from, and what of it may be shown.
+//! A text with its name: problems get their place and their line from it, and it decides what may be shown.
 //!
-//! Secrets end up in all places of a config: under a wrong name, one level too high, in a list where a text belongs, in a
-//! comment, in a line that is no YAML at all. So nothing is shown because it looks harmless alone. Of a file with a tree,
-//! what [`mask`](crate::mask) opens is shown: names of keys, and values of keys that hold no secret. Everything else of a line,
+//! Secrets end up in all places of a config: under a wrong name, one level too high, in a list in place of a text, in a
+//! comment, in a line that is no YAML at all. So looking harmless is no reason to show a text. Of a parsed file,
+//! [`mask`](crate::mask) decides: names of keys, and values of keys that hold no secret, are shown. Everything else of a line,
 //! and of a file that is no YAML, is shown only where it is a word of our own ([`vocabulary`](crate::vocabulary)); the rest
 //! becomes `***`. What is hidden in one place is hidden in every other, so that no message repeats it.
 //!
-//! Control characters are replaced, so that a file cannot drive the terminal of whoever checks it.
+//! Control characters are replaced, so that a file cannot control the terminal.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use koboshi::redact::{Redactor, shorten};
 
 use crate::check::Problem;
-use crate::mask::{self, Open};
+use crate::mask::{self, Visible};
 use crate::secret::is_name;
 use crate::tree::{Node, Spot};
 use crate::vocabulary::{is_harmless, is_ours, is_plain_variable};
@@ -25,7 +25,7 @@ use crate::words::Text;
 const LINE_CHARS: usize = 100;
 /// A longer value is shortened where it is quoted.
 const VALUE_CHARS: usize = 60;
-/// What stands for a part that is not shown.
+/// Replaces a hidden part.
 pub(crate) const HIDDEN: &str = "***";
 
 /// Compiled when the first problem is shown.
@@ -33,9 +33,9 @@ static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
 
 /// The line of a problem, as it can be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct ShownLine {
     pub(crate) line: String,
-    /// What stands under the line up to the wrong part, and the marks under that; none where redaction moved it.
+    /// The spaces under the line before the wrong part, and the marks under that; none where redaction moved it.
     pub(crate) marks: Option<(String, String)>,
 }
 
@@ -43,14 +43,14 @@ pub(crate) struct Shown {
 pub(crate) struct Source<'a> {
     pub(crate) name: &'a str,
     pub(crate) text: &'a str,
-    /// Bytes that may be shown, in order; none means all of them.
+    /// Byte ranges that may be shown, in order; none means all of them.
     open: Option<Vec<Range<usize>>>,
-    /// Texts that are hidden wherever they are.
+    /// Texts that are hidden everywhere.
     secrets: Vec<String>,
 }
 
 impl<'a> Source<'a> {
-    /// A file that holds no secrets, such as a rule file.
+    /// A file without secrets, such as a rule file.
     pub(crate) fn plain(name: &'a str, text: &'a str) -> Self {
         Self { name, text, open: None, secrets: Vec::new() }
     }
@@ -62,7 +62,7 @@ impl<'a> Source<'a> {
 
     /// A config with its tree.
     pub(crate) fn of_tree(name: &'a str, text: &'a str, root: Option<&Node>) -> Self {
-        let Open { spots, secrets, .. } = root.map(mask::open).unwrap_or_default();
+        let Visible { spots, secrets, .. } = root.map(mask::visible_parts).unwrap_or_default();
         let mut open: Vec<Range<usize>> = spots.iter().map(|spot| bytes_of(text, *spot)).collect();
         open.sort_by_key(|range| range.start);
         Self { name, text, open: Some(open), secrets }
@@ -88,7 +88,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What to do about full-width characters in the part that is wrong. Of a file that is no YAML the place is where the reader gave up: the cause is
+    /// The hint for full-width characters in the wrong part. For a file that is no YAML the place is where the parser failed: the cause is
     /// in that line or in the one above.
     fn wide(&self, spot: Spot) -> Option<Text> {
         let part = self.text.get(bytes_of(self.text, spot)).unwrap_or_default();
@@ -109,7 +109,7 @@ impl<'a> Source<'a> {
         self.text.get(start..).and_then(|rest| rest.lines().next()).unwrap_or_default()
     }
 
-    /// The number of the next line above that has something in it besides a comment; the same line where there is none.
+    /// The number of the nearest line above with more than a comment; the same line where there is none.
     pub(crate) fn line_above(&self, number: u64) -> u64 {
         let is_said = |line: &u64| {
             let line = self.line(*line).trim();
@@ -138,20 +138,20 @@ impl<'a> Source<'a> {
     }
 
     /// A line with the wrong part marked.
-    fn shown(&self, spot: Spot) -> Option<Shown> {
+    fn shown(&self, spot: Spot) -> Option<ShownLine> {
         let start = start_of_line(self.text, spot.line);
         let line = self.text.get(start..)?.split_inclusive('\n').next()?.trim_end_matches(['\r', '\n']);
         let from = usize::try_from(spot.column.saturating_sub(1)).unwrap_or(usize::MAX);
         let to = from.saturating_add(usize::try_from(spot.chars.max(1)).unwrap_or(usize::MAX));
-        let Masked { line, from, to } = match &self.open {
-            None => Masked { line: line.to_owned(), from, to },
+        let MaskedLine { line, from, to } = match &self.open {
+            None => MaskedLine { line: line.to_owned(), from, to },
             Some(open) => masked(line, start, open, (from, to)),
         };
         let line = self.without_secrets(&line);
         let redacted = REDACTOR.redact(&line);
         let before: String = line.chars().take(from).collect();
         let Some(rest) = redacted.strip_prefix(before.as_str()) else {
-            return Some(Shown { line: printable(&shorten(&redacted, LINE_CHARS)), marks: None });
+            return Some(ShownLine { line: printable(&shorten(&redacted, LINE_CHARS)), marks: None });
         };
         // A long line is shown from a little before the place on.
         let skip = if line.chars().count() > LINE_CHARS { from.saturating_sub(LINE_CHARS / 2) } else { 0 };
@@ -164,33 +164,39 @@ impl<'a> Source<'a> {
         if rest.chars().count() > room {
             tail.push('…');
         }
-        Some(Shown { line: printable(&format!("{lead}{tail}")), marks: Some((blank(&lead), marks)) })
+        Some(ShownLine { line: printable(&format!("{lead}{tail}")), marks: Some((blank(&lead), marks)) })
     }
 }
 
 /// A line with marks in place of what is not shown, and where the wrong part is in it, in characters.
-struct Masked {
+struct MaskedLine {
     line: String,
     from: usize,
     to: usize,
 }
 
-/// Hides all words of a line that stand in no open place and are none of ours.
-fn masked(line: &str, start: usize, open: &[Range<usize>], (from, to): (usize, usize)) -> Masked {
-    let mut out = Masked { line: String::new(), from: usize::MAX, to: usize::MAX };
+/// Hides all words of a line outside of the visible ranges that are none of ours.
+fn masked(line: &str, start: usize, open: &[Range<usize>], (from, to): (usize, usize)) -> MaskedLine {
+    let mut out = MaskedLine { line: String::new(), from: usize::MAX, to: usize::MAX };
     let is_open = |at: Range<usize>| {
         open.iter().any(|range| range.start <= start + at.start && start + at.end <= range.end)
     };
-    let (mut chars, mut shown) = (0, 0);
+    let (mut chars, mut shown, mut is_first) = (0, 0, true);
     for piece in pieces(line) {
         let text = line.get(piece.at.clone()).unwrap_or_default();
         let count = text.chars().count();
-        let visible = !piece.is_word || is_open(piece.at.clone()) || is_ours(text);
+        // Of a file without a tree, the first word of a line that a colon follows is the name of a key.
+        let is_name = open.is_empty() && is_first && follows_colon(line, piece.at.end);
+        is_first &= !piece.is_word;
+        let visible = !piece.is_word
+            || is_open(piece.at.clone())
+            || is_ours(text)
+            || is_name && mask::is_shown_unknown("", text);
         if piece.is_comment && !is_open(piece.at.clone()) {
             out.line.push_str("# …");
             break;
         }
-        // Where a mark begins or ends inside of what is hidden, it takes in all of that.
+        // A mark that begins or ends inside of a hidden part covers all of it.
         if from < chars + count {
             let inside = if visible { from.saturating_sub(chars) } else { 0 };
             out.from = out.from.min(shown + inside);
@@ -211,6 +217,11 @@ fn masked(line: &str, start: usize, open: &[Range<usize>], (from, to): (usize, u
     out
 }
 
+/// Whether the colon of a key stands at this place of a line.
+fn follows_colon(line: &str, at: usize) -> bool {
+    line.get(at..).is_some_and(|rest| rest.starts_with([':', '：']) && is_between(rest))
+}
+
 /// A part of a line.
 struct Piece {
     at: Range<usize>,
@@ -218,7 +229,7 @@ struct Piece {
     is_comment: bool,
 }
 
-/// A line cut into words and what stands between them. A variable is one piece that may be shown; a comment goes on to the end.
+/// A line cut into words and separators. A variable is one piece that may be shown; a comment extends to the end.
 fn pieces(line: &str) -> Vec<Piece> {
     let mut found: Vec<Piece> = Vec::new();
     let mut at = 0;
@@ -235,10 +246,13 @@ fn pieces(line: &str) -> Vec<Piece> {
             after_space = false;
             continue;
         }
-        let is_word = !is_between(rest);
+        // The colon behind a name of ours ends it, also where its space is missing.
+        let is_named = |end: usize| line.get(..end).is_some_and(|before| is_ours(last_word(before)));
+        let is_word = !(is_between(rest) || next == ':' && is_named(at));
         let mut end = next.len_utf8();
         while let Some(more) = rest.get(end..).filter(|more| !more.is_empty()) {
-            if !is_word || is_between(more) || variable(more).is_some() {
+            let is_end = is_between(more) || variable(more).is_some();
+            if !is_word || is_end || more.starts_with(':') && is_named(at + end) {
                 break;
             }
             end += more.chars().next().map_or(1, char::len_utf8);
@@ -250,17 +264,23 @@ fn pieces(line: &str) -> Vec<Piece> {
     found
 }
 
-/// Whether a text begins with what stands between words.
+/// The word that a text ends with.
+fn last_word(text: &str) -> &str {
+    let is_edge = |c: char| c.is_whitespace() || "{}[],\"':".contains(c) || wide::is_mark(c);
+    text.rsplit(is_edge).next().unwrap_or_default()
+}
+
+/// Whether a text begins with a separator.
 fn is_between(text: &str) -> bool {
     let mut chars = text.chars();
     match chars.next() {
-        Some(c) if c.is_whitespace() || "{}[],\"'".contains(c) => true,
+        Some(c) if c.is_whitespace() || "{}[],\"'".contains(c) || wide::is_mark(c) => true,
         Some(':') => chars.next().is_none_or(|c| c.is_whitespace() || "{}[],\"'".contains(c)),
         _ => false,
     }
 }
 
-/// How much of the variable that a text begins with may be shown: `${NAME}`, or `${NAME:-` without the default.
+/// How much of the variable at the beginning of a text may be shown: `${NAME}`, or `${NAME:-` without the default.
 fn variable(text: &str) -> Option<usize> {
     let inside = text.strip_prefix("${")?;
     let end = inside.find('}')?;
@@ -292,19 +312,19 @@ pub(crate) fn safe(name: &str) -> String {
     printable(&REDACTOR.redact(name)).replace('\n', " ")
 }
 
-/// Spaces as wide as a text; tabs stay, so that both lines jump alike.
+/// Spaces as wide as a text; tabs stay, so that both lines align.
 fn blank(text: &str) -> String {
     text.chars()
         .map(|c| if c == '\t' { "\t".to_owned() } else { " ".repeat(width(std::iter::once(c))) })
         .collect()
 }
 
-/// Columns of a terminal. Scripts from Hangul on are drawn two columns wide; that is near enough for a mark.
+/// The width in columns of a terminal. Scripts from Hangul on are two columns wide; that is precise enough for a mark.
 fn width(chars: impl Iterator<Item = char>) -> usize {
     chars.map(|c| if c >= '\u{1100}' && c != '…' { 2 } else { 1 }).sum()
 }
 
-/// The text without characters that a terminal would obey.
+/// The text without control characters.
 pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\t' && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
@@ -355,6 +375,22 @@ mod tests {
         let said = said(&Source::broken("a.yaml", text), spot(1, 34, 17));
         assert!(said.contains("| retry: {max_attempts: 3, keys: [\"***\", ${NAME}} # …\n"), "{said}");
         assert!(said.contains("|                                  ^^^\n"), "{said}");
+    }
+
+    #[test]
+    fn names_of_keys_are_shown_where_the_yaml_is_broken_by_what_follows_them() {
+        for (text, shown) in [
+            ("routes：\n", "| routes：\n"),
+            ("    key: sk-abc\n", "|     key: ***\n"),
+            ("    key： sk-abc\n", "|     key： ***\n"),
+            ("alice: 5f2c9a7be01d4c55a0aa93e1b6f1d2aa\n", "| alice: ***\n"),
+            ("listen:127.0.0.1:4141\n", "| listen:***\n"),
+            ("hunter2-admin-key: x\n", "| ***: ***\n"),
+            ("sk-abc-hunter2：x\n", "| ***：***\n"),
+        ] {
+            let said = said(&Source::broken("a.yaml", text), spot(1, 1, 1));
+            assert!(said.contains(shown), "{text}: {said}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The space that YAML wants behind a colon and behind a dash, and the column of the items of a list.
+//! Detects missing spaces after a colon or a dash, and wrongly indented items of a list.
 //!
-//! Without them the reader sees a text where a key or a list was meant, and whatever else is said of that text leads away from the cause.
+//! Without the space YAML reads a text in place of a key or a list, and any other message about that text hides the cause.
 
 use crate::words::{Text, Words, words};
 
@@ -23,7 +23,7 @@ const ITEM: Words = words(
     "リストの `-` はすべて同じ桁から始めてください。インデントが上の行と異なる項目があります",
 );
 
-/// What is wrong in a line, with its place in characters from 0 and what to do.
+/// The mistake of a line, with its place in characters from 0 and a hint.
 pub(crate) fn of_line(line: &str) -> Option<(usize, Words, Words)> {
     let line = line.split_once(" #").map_or(line, |(before, _)| before).trim_end();
     let plain = line.trim_start();
@@ -35,7 +35,7 @@ pub(crate) fn of_line(line: &str) -> Option<(usize, Words, Words)> {
     Some((indent + at, COLON.0, COLON.1))
 }
 
-/// What to do about a text that stands where keys or a list should.
+/// The hint for a text in place of keys or a list.
 pub(crate) fn of_text(text: &str) -> Option<Text> {
     if lacks_space_after_dash(text) {
         return Some(DASH.1.into());
@@ -43,7 +43,7 @@ pub(crate) fn of_text(text: &str) -> Option<Text> {
     colon_without_space(text).map(|_| COLON.1.into())
 }
 
-/// What to do about an item of a list that took in the lines below it: a text in one line has its spaces in quotes.
+/// The hint for an item of a list that includes the lines below it: a real one-line text with such spaces is quoted.
 pub(crate) fn of_item(text: &str) -> Option<Text> {
     let (_, behind) = text.split_once(" -")?;
     Some(if behind.starts_with(' ') { ITEM.into() } else { DASH.1.into() })
@@ -54,7 +54,7 @@ fn lacks_space_after_dash(text: &str) -> bool {
         .is_some_and(|rest| rest.starts_with(|c: char| c.is_alphanumeric() || "\"'[{".contains(c)))
 }
 
-/// Where the colon of a key stands that is not followed by a space. An address such as `http://host` is no key.
+/// The colon of a key without a space after it. An address such as `http://host` is no key.
 fn colon_without_space(text: &str) -> Option<usize> {
     let (name, rest) = text.split_once(':')?;
     let name = name.trim_matches(['"', '\'']);

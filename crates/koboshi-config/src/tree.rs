@@ -1,12 +1,12 @@
-//! The file as a tree of nodes that know their place.
+//! The file as a tree of nodes with their places.
 //!
-//! `serde-saphyr` stops at its first error, and a person who fixes a file wants to see all of them. So the text is read
-//! into this tree first, which takes anything that is YAML, and the tree is walked against the table of keys. Only
-//! broken YAML itself ends after one problem: behind it nobody can tell what was meant.
+//! `serde-saphyr` stops at its first error, and a user who fixes a file wants to see all of them. So the text is first parsed
+//! into this tree, which accepts any YAML, and the tree is walked against the table of keys. Only
+//! broken YAML itself ends after one problem: nothing after it can be interpreted.
 //!
-//! Rules of this house: YAML 1.2 booleans only (`off` is a word, not `false`); a key that is there twice is kept
-//! twice, so that the walk can name both places; merge keys (`<<`) are ordinary keys, which the walk refuses. Depth, nodes
-//! and aliases are limited by the budgets of the library, the length of the text by us.
+//! Rules: YAML 1.2 booleans only (`off` is a word, not `false`); a duplicate key is kept
+//! twice, so that the walk can name both places; merge keys (`<<`) are ordinary keys, which the walk refuses. The library limits depth,
+//! nodes and aliases, we limit the length of the text.
 
 use std::fmt;
 
@@ -48,14 +48,14 @@ impl From<Location> for Spot {
     }
 }
 
-/// A value of the file and where it stands.
+/// A value of the file and its place.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) spot: Spot,
     pub(crate) value: Raw,
 }
 
-/// What YAML says a value is.
+/// The YAML type of a value.
 #[derive(Debug, Clone)]
 pub(crate) enum Raw {
     Null,
@@ -139,15 +139,15 @@ impl<'de> Visitor<'de> for Anything {
     }
 }
 
-/// YAML that is broken, in the words of the library.
+/// Broken YAML, with the library's message.
 #[derive(Debug)]
-pub(crate) struct Broken {
+pub(crate) struct BrokenYaml {
     pub(crate) spot: Option<Spot>,
     pub(crate) message: String,
 }
 
-/// Reads a text as YAML. An empty one, or one of comments only, has no node.
-pub(crate) fn parse(text: &str) -> Result<Option<Node>, Broken> {
+/// Parses YAML. An empty text, or one of comments only, has no node.
+pub(crate) fn parse(text: &str) -> Result<Option<Node>, BrokenYaml> {
     let options = serde_saphyr::options! {
         duplicate_keys: DuplicateKeyPolicy::LastWins,
         merge_keys: MergeKeyPolicy::AsOrdinary,
@@ -156,13 +156,13 @@ pub(crate) fn parse(text: &str) -> Result<Option<Node>, Broken> {
         with_snippet: false,
         budget: serde_saphyr::budget! { max_depth: 24, max_nodes: 20_000, max_events: 100_000, max_aliases: 100 },
     };
-    serde_saphyr::from_str_with_options::<Option<Node>>(text, options).map_err(|error| Broken {
+    serde_saphyr::from_str_with_options::<Option<Node>>(text, options).map_err(|error| BrokenYaml {
         spot: error.location().map(Spot::from),
         message: without_place(&error.without_snippet().to_string()),
     })
 }
 
-/// The library's message without its place, which we say ourselves.
+/// The library's message without its place, which we add ourselves.
 pub(crate) fn without_place(message: &str) -> String {
     let first = message.lines().next().unwrap_or_default();
     first.rfind(" at line ").and_then(|end| first.get(..end)).unwrap_or(first).to_owned()

@@ -1,36 +1,37 @@
-//! Words that can be shown wherever they stand: our own, and values too plain to be a secret.
+//! Words that can be shown anywhere: our own, and values too plain to be a secret.
 //!
-//! [`is_ours`] is for text of which nothing is known: it says yes to names of keys, words that keys may have, providers that
-//! everybody knows, short numbers and lengths. [`is_harmless`] is for the value of a key that holds no secret, which people
-//! must see to mend it (`kind: opnai`): it says no only to what looks like a key.
+//! [`is_ours`] is for text in an unknown place: it accepts names of keys, words that keys may have, well-known
+//! providers, short numbers and lengths. [`is_harmless`] is for the value of a key that holds no secret, which users
+//! must see to fix it (`kind: opnai`): it rejects only what looks like a key.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use crate::gateway::{SIM, WELL_KNOWN};
+use crate::gateway::SIM;
 use crate::schema::{KEYS, Shape, parse_length};
+use crate::well_known;
 
 /// A number with more digits may be a secret.
-const LONGEST_NUMBER: usize = 7;
-/// A shorter text is no key that anybody would use.
-const SHORTEST_KEY: usize = 12;
+const MAX_NUMBER: usize = 7;
+/// A shorter text is no real key.
+const MIN_KEY: usize = 12;
 /// Letters and digits in a row, as in a key and in no name.
-const LONGEST_RUN: usize = 20;
+const MAX_RUN: usize = 20;
 /// Digits of a date: `20250929`.
-const LONGEST_DATE: usize = 8;
+const MAX_DATE: usize = 8;
 
 /// Names of keys and words that they may have.
 static WORDS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
     let mut words: BTreeSet<&str> =
         ["true", "false", "null", "on", "off", "yes", "no", "none", "model", SIM].into();
-    words.extend(WELL_KNOWN);
+    words.extend(well_known::names());
     for key in KEYS.iter() {
         words.insert(key.name());
         words.extend(key.former());
         words.extend(key.former_words().map(|(before, _)| before));
         match &key.shape {
             Shape::Word { words: of_key, .. } => words.extend(*of_key),
-            Shape::Section { word: Some(stand) } => {
+            Shape::Section { word: Some(stand), .. } => {
                 words.insert(stand.word);
             }
             _ => {}
@@ -39,19 +40,20 @@ static WORDS: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
     words
 });
 
-/// Whether a word can be shown though nothing is known of its place.
+/// Whether a word can be shown in an unknown place.
 pub(crate) fn is_ours(word: &str) -> bool {
-    let is_number = || word.len() <= LONGEST_NUMBER && word.parse::<f64>().is_ok_and(f64::is_finite);
-    let is_length = || word.len() <= LONGEST_NUMBER && parse_length(word).is_some();
-    // A target of a well-known provider, as far as it stands outside of braces.
+    let is_number = || word.len() <= MAX_NUMBER && word.parse::<f64>().is_ok_and(f64::is_finite);
+    let is_length = || word.len() <= MAX_NUMBER && parse_length(word).is_some();
+    // A target of a well-known provider, outside of braces.
     let is_target = || {
         word.split_once('/').is_some_and(|(provider, model)| {
-            (provider == SIM || WELL_KNOWN.contains(&provider)) && is_name_of_model(model)
+            (provider == SIM || well_known::find(provider).is_some()) && is_shown_model(model)
         })
     };
     let is_pattern = || {
         let body = word.trim_end_matches('*');
-        body.len() < word.len() && body.len() < SHORTEST_KEY && is_name_of_model(body)
+        let fits = |c: char| c.is_ascii_alphanumeric() || "-._:".contains(c);
+        body.len() < word.len() && body.len() < MIN_KEY && body.chars().all(fits)
     };
     WORDS.contains(word)
         || !word.chars().any(char::is_alphanumeric)
@@ -61,11 +63,7 @@ pub(crate) fn is_ours(word: &str) -> bool {
         || is_pattern()
 }
 
-fn is_name_of_model(text: &str) -> bool {
-    text.chars().all(|c| c.is_ascii_alphanumeric() || "-._:".contains(c)) && !has_long_run(text)
-}
-
-/// Whether the name of a variable can be shown: people write the key itself in braces.
+/// Whether the name of a variable can be shown: users write the key itself in braces.
 pub(crate) fn is_plain_variable(name: &str) -> bool {
     let is_usual = name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     is_usual && !has_long_run(name) || is_harmless(name)
@@ -77,8 +75,8 @@ pub(crate) fn is_harmless(value: &str) -> bool {
     is_ours(value) || behind_host(value).map_or_else(|| is_plain(value), is_plain)
 }
 
-/// What follows the host of a web address, where the host can be shown: a name of the network is no secret, however long it is. What
-/// stands before an `@` is none, and a single long word with digits may be a key in the wrong place.
+/// The part after the host of a web address, where the host can be shown: a host name is no secret, however long it is. A part
+/// before an `@` is hidden, and a single long word with digits may be a key in the wrong place.
 fn behind_host(value: &str) -> Option<&str> {
     let rest = value.strip_prefix("https://").or_else(|| value.strip_prefix("http://"))?;
     let (server, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -95,7 +93,7 @@ fn behind_host(value: &str) -> Option<&str> {
     is_host.then_some(behind)
 }
 
-/// Where a path, an address or a sentence can be cut.
+/// Where a path, an address or a sentence can be split.
 fn is_edge(c: char) -> bool {
     c.is_whitespace() || "/:?&=,;()[]{}*$\"'".contains(c)
 }
@@ -106,14 +104,14 @@ fn looks_like_key(part: &str) -> bool {
     let is_host = part
         .rsplit_once('.')
         .is_some_and(|(_, end)| end.len() >= 2 && end.chars().all(|c| c.is_ascii_alphabetic()));
-    part.chars().count() >= SHORTEST_KEY
+    part.chars().count() >= MIN_KEY
         && has(|c| c.is_ascii_digit())
         && has(char::is_alphabetic)
         && !is_host
         && !is_model(part)
 }
 
-/// Names of models are long and have digits too; those that everybody uses begin so.
+/// Names of models are long and have digits too; the well-known ones begin with these words.
 fn is_model(part: &str) -> bool {
     const FAMILIES: &[&str] = &[
         "gpt-", "chatgpt-", "o1-", "o3-", "o4-", "claude-", "gemini-", "gemma-", "llama", "Llama",
@@ -124,17 +122,35 @@ fn is_model(part: &str) -> bool {
     FAMILIES.iter().any(|family| part.starts_with(family))
 }
 
-/// Whether a text in a place for names is one: words, versions and dates, with marks between them. A key has letters and digits mixed in one
-/// piece, a long number, or the beginning that a vendor gives its keys.
-pub(crate) fn is_name(text: &str) -> bool {
+/// Whether a text in the place of a model's name can be shown. A passphrase with a digit looks like the name of a deployment, so such a name must
+/// contain a word of model names.
+pub(crate) fn is_shown_model(text: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "gpt", "chatgpt", "claude", "sonnet", "haiku", "opus", "gemini", "gemma", "llama", "mistral",
+        "mixtral", "codestral", "ministral", "deepseek", "qwen", "grok", "phi", "command", "embedding",
+        "nomic", "kimi", "glm", "whisper", "sim",
+    ];
+    let is_word = |piece: &str| {
+        let piece = piece.to_ascii_lowercase();
+        WORDS
+            .iter()
+            .any(|word| piece.strip_prefix(word).is_some_and(|rest| !rest.starts_with(char::is_alphabetic)))
+    };
+    is_name(text)
+        && (!text.split('/').any(looks_like_key) || text.split(|c: char| !c.is_alphanumeric()).any(is_word))
+}
+
+/// Whether a text in the place of a name is one: words, versions and dates, with separators. A key has letters and digits mixed in one
+/// piece, a long number, or the prefix of a vendor's keys.
+fn is_name(text: &str) -> bool {
     const OF_KEYS: &[&str] =
         &["sk-", "sk_", "pk-", "pk_", "key-", "rk_", "gsk_", "xai-", "ghp_", "hf_", "AIza", "AKIA"];
     let is_piece = |piece: &str| {
         let digits = piece.chars().filter(char::is_ascii_digit).count();
         match (digits, piece.chars().count()) {
-            (0, length) => length < LONGEST_RUN && !is_of_mixed_case(piece),
-            (digits, length) if digits == length => length <= LONGEST_DATE,
-            (digits, length) => length < SHORTEST_KEY && digits <= 2,
+            (0, length) => length < MAX_RUN && !is_of_mixed_case(piece),
+            (digits, length) if digits == length => length <= MAX_DATE,
+            (digits, length) => length < MIN_KEY && digits <= 2,
         }
     };
     let fits = |c: char| c.is_alphanumeric() || "-._:/@".contains(c);
@@ -144,7 +160,7 @@ pub(crate) fn is_name(text: &str) -> bool {
         && text.split(|c: char| !c.is_alphanumeric()).all(is_piece)
 }
 
-/// Large and small letters one among the other, as in no word.
+/// Mixed upper and lower case, as in no word.
 fn is_of_mixed_case(piece: &str) -> bool {
     let large = piece.chars().filter(|c| c.is_uppercase()).count();
     large > 3 && piece.chars().any(char::is_lowercase)
@@ -152,7 +168,7 @@ fn is_of_mixed_case(piece: &str) -> bool {
 
 /// Letters and digits in a row that are longer than in any name.
 pub(crate) fn has_long_run(text: &str) -> bool {
-    text.split(|c: char| !c.is_alphanumeric()).any(|run| run.chars().count() >= LONGEST_RUN)
+    text.split(|c: char| !c.is_alphanumeric()).any(|run| run.chars().count() >= MAX_RUN)
 }
 
 #[cfg(test)]
@@ -176,12 +192,22 @@ mod tests {
     }
 
     #[test]
-    fn names_of_deployments_are_told_from_keys() {
+    fn names_of_deployments_differ_from_keys() {
         for name in [
             "gpt4o-mini-eastus2", "anthropic.claude-3-5-sonnet-20241022-v2:0", "assistant-v2-prod",
             "text-model-2024-prod", "Qwen/Qwen2.5-72B-Instruct",
         ] {
             assert!(is_name(name), "{name}");
+        }
+        for name in
+            ["gpt4o-mini-eastus2", "anthropic.claude-3-5-sonnet-20241022-v2:0", "chat-prod", "v2-prod"]
+        {
+            assert!(is_shown_model(name), "{name}");
+        }
+        for name in
+            ["hunter2-admin-key", "correct-horse-9-battery", "my/hunter2-admin-key", "simple-1-phrase"]
+        {
+            assert!(is_name(name) && !is_shown_model(name), "{name}");
         }
         for key in [
             "5f2c9a7be01d4c55a0aa93e1b6f1d2aa", "sk-proj-Zq8Lw3vN0tYx1Kf6Rb2m", "sk-abcd-efgh", "q7Zp+0sLk",

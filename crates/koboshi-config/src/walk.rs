@@ -1,30 +1,30 @@
-//! The walk over the tree of a file: every key against the table, every value read on its own.
+//! Walks over the tree of a file: checks every key against the table, reads every value on its own.
 //!
-//! One mistake does not hide the next: a key that is wrong is reported and left out, and the walk goes on behind it. What the
-//! walk has read can be asked for by key, which is how keys are held against each other afterwards.
+//! One mistake does not hide the next: a wrong key is reported and left out, and the walk continues after it. The values
+//! that were read can be looked up by key, for the checks of keys against each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::as_text;
 use crate::at::{At, Id};
-use crate::check::{MOST, Problem};
+use crate::check::{MAX_PROBLEMS, Problem};
 use crate::config::Config;
 use crate::mask;
 use crate::near::{hint_for_unknown, meant};
 use crate::read::{Reader, Wrong};
-use crate::schema::{Entries, KEYS, Key, MOST_ENTRIES, Shape, Value};
+use crate::schema::{Entries, KEYS, Key, MAX_ENTRIES, Shape, Value};
 use crate::source::Source;
 use crate::spacing;
 use crate::tree::{Node, Raw, Spot};
 use crate::words::{Text, Words, text, tr, words};
 
-/// A value that the file gives.
+/// A value in the file.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct GivenKey {
     pub(crate) at: At,
     pub(crate) spot: Spot,
-    /// Where the parts of a list stand.
+    /// The places of a list's items.
     pub(crate) parts: Vec<Spot>,
     value: Value,
 }
@@ -32,10 +32,10 @@ pub(crate) struct Given {
 /// The walk over the tree, and what it found.
 pub(crate) struct Walk<'a> {
     reader: Reader<'a>,
-    given: BTreeMap<Id, Given>,
-    /// Entries by the path of their row and by their name, with the place of that.
+    given: BTreeMap<Id, GivenKey>,
+    /// Entries by the path of their row and by their name, with the place of the name.
     entries: BTreeMap<&'static str, BTreeMap<String, (At, Spot)>>,
-    /// Keys whose value could not be read, and sections of which not all could.
+    /// Keys whose value could not be read, and sections with such keys.
     failed: BTreeSet<Id>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) warnings: Vec<Problem>,
@@ -44,7 +44,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// A walk that has not begun.
+    /// A new walk.
     pub(crate) fn new(
         source: &'a Source<'a>,
         lookup: &'a dyn Fn(&str) -> Option<String>,
@@ -64,8 +64,8 @@ impl<'a> Walk<'a> {
 
 impl Walk<'_> {
     fn report(&mut self, path: &str, wrong: Wrong) {
-        // The walk goes through the file from top to bottom: what comes now would not be listed.
-        if self.problems.len() >= MOST {
+        // The walk goes through the file from top to bottom: further problems would not be listed.
+        if self.problems.len() >= MAX_PROBLEMS {
             self.more += 1;
             return;
         }
@@ -82,13 +82,13 @@ impl Walk<'_> {
         self.reader.source.problem(spot, &at.shown, message, hint)
     }
 
-    /// What the file gives for a key.
-    pub(crate) fn given(&self, path: &'static str, entry: &str) -> Option<&Given> {
+    /// The value of a key in the file.
+    pub(crate) fn given(&self, path: &'static str, entry: &str) -> Option<&GivenKey> {
         self.given.get(&(path, entry.to_owned()))
     }
 
-    /// What the file gives for a key of the table, entry by entry.
-    pub(crate) fn all_given(&self, path: &'static str) -> impl Iterator<Item = &Given> {
+    /// The values of a key of the table, entry by entry.
+    pub(crate) fn all_given(&self, path: &'static str) -> impl Iterator<Item = &GivenKey> {
         let from = (path, String::new());
         self.given.range(from..).take_while(move |(id, _)| id.0 == path).map(|(_, given)| given)
     }
@@ -105,17 +105,22 @@ impl Walk<'_> {
         entries.into_iter().map(|(at, _)| at.entry.clone()).collect()
     }
 
+    /// Whether this text stands in the file as it is, and does not come from a variable.
+    pub(crate) fn is_in_file(&self, text: &str) -> bool {
+        self.reader.source.text.contains(text)
+    }
+
     /// A value as it can be quoted in a message.
     pub(crate) fn quote(&self, value: &str) -> String {
         self.reader.source.quote(value)
     }
 
-    /// Whether the file gives this key, but not in a way that could be read; for a section, any entry of it.
+    /// Whether the file has this key, but with an unreadable value; for a section, any entry of it.
     pub(crate) fn failed(&self, path: &'static str, entry: &str) -> bool {
         self.failed.contains(&(path, entry.to_owned()))
     }
 
-    /// Says that nothing can be said about a key any more.
+    /// Marks a key as failed, so that no further problem about it is reported.
     pub(crate) fn give_up(&mut self, path: &'static str) {
         self.failed.insert((path, String::new()));
     }
@@ -145,13 +150,18 @@ impl Walk<'_> {
             other => return self.no_section(at, node, other),
         };
         let row = Key::of_section(path).find(|key| matches!(key.shape, Shape::Entry(_)));
-        // By the name that counts: an old and a new name are the same key.
+        // By the current name: an old and a new name are the same key.
         let mut seen: BTreeMap<String, (String, Spot)> = BTreeMap::new();
         for (name_node, value) in entries {
             let spot = name_node.spot;
             let Some(name) = key_name(&name_node.value) else {
                 let path = at.map_or("", |at| &at.shown);
-                self.complain(path, spot, words("a key must be a word", "キーは単語で書いてください"), None);
+                self.complain(
+                    path,
+                    spot,
+                    words("a key must be a word", "設定項目の名前は単語で書いてください"),
+                    None,
+                );
                 continue;
             };
             let known = if row.is_some() { None } else { Key::named(path, &name) };
@@ -187,7 +197,7 @@ impl Walk<'_> {
             let other = At::join(section, &self.quote(&first.0));
             text!(
                 "`{full}` and `{other}` in line {line} are the old and the new name of one key",
-                "`{full}` と {line} 行目の `{other}` は同じキーです（旧名と新名の両方が書かれています）"
+                "`{full}` と {line} 行目の `{other}` は同じ設定項目です（旧名と新名の両方が書かれています）"
             )
         };
         self.complain(
@@ -227,7 +237,7 @@ impl Walk<'_> {
         self.warnings.push(self.reader.source.problem(value.spot, &path, message, Some(hint)));
     }
 
-    /// An entry under a name of the user's choice.
+    /// Reads an entry under a name of the user's choice.
     fn entry(&mut self, section: Option<&At>, row: &'static Key, name: (&Node, &str), value: &Node) {
         let Shape::Entry(entries) = &row.shape else { return };
         let (Node { spot, value: raw }, name) = name;
@@ -241,7 +251,7 @@ impl Walk<'_> {
         let wrong: Option<(Text, Option<Text>)> = match raw {
             Raw::Text(_) if !(entries.name.holds)(name) => Some((
                 Text::of(|language| {
-                    let (path, form) = (&at.shown, entries.name.said.get(language));
+                    let (path, form) = (&at.shown, entries.name.description.get(language));
                     tr!(
                         language, "the name of `{path}` must be {form}",
                         "`{path}` の名前は{form}にしてください"
@@ -249,10 +259,10 @@ impl Walk<'_> {
                 }),
                 (entries.name.hint)(name).map(Text::from),
             )),
-            Raw::Text(_) if count >= MOST_ENTRIES => Some((
+            Raw::Text(_) if count >= MAX_ENTRIES => Some((
                 text!(
-                    "there are more than {MOST_ENTRIES} entries here",
-                    "ここには {MOST_ENTRIES} 件までしか書けません"
+                    "there are more than {MAX_ENTRIES} entries here",
+                    "ここには {MAX_ENTRIES} 件までしか書けません"
                 ),
                 Some(
                     words(
@@ -269,11 +279,14 @@ impl Walk<'_> {
             )),
         };
         if let Some((message, hint)) = wrong {
-            // One complaint about too many is enough.
-            if count < MOST_ENTRIES || !self.failed(row.path, "") {
+            // One problem about too many is enough.
+            if count < MAX_ENTRIES || !self.failed(row.path, "") {
                 self.complain(&at.shown, *spot, message, hint);
             }
             self.give_up(row.path);
+            if count < MAX_ENTRIES && self.problems.len() < MAX_PROBLEMS {
+                self.below_wrong_name(&at, entries, value, *spot);
+            }
             return;
         }
         self.entries.entry(row.path).or_default().insert(name.to_owned(), (at.clone(), *spot));
@@ -283,6 +296,15 @@ impl Walk<'_> {
             _ => self.section(Some(&at), value),
         }
         self.required(&at, entries, *spot);
+    }
+
+    /// Reads what stands below a name that cannot be used: a wrong name hides no other mistake. No value of it is kept.
+    fn below_wrong_name(&mut self, at: &At, entries: &Entries, value: &Node, spot: Spot) {
+        if matches!(value.value, Raw::Map(_)) {
+            self.section(Some(at), value);
+            self.required(at, entries, spot);
+        }
+        self.given.retain(|(path, entry), _| *entry != at.entry || !path.starts_with(at.key.path));
     }
 
     fn required(&mut self, at: &At, entries: &Entries, spot: Spot) {
@@ -311,10 +333,10 @@ impl Walk<'_> {
                     Raw::List(nodes) => nodes.iter().map(|node| node.spot).collect(),
                     _ => Vec::new(),
                 };
-                self.given.insert(at.id(), Given { at: at.clone(), spot: node.spot, parts, value });
+                self.given.insert(at.id(), GivenKey { at: at.clone(), spot: node.spot, parts, value });
             }
             Err(mut wrong) => {
-                // A value that is not there has its place in the next line: the key is what people look for.
+                // A missing value has its place in the next line: users look for the key.
                 if matches!(node.value, Raw::Null) {
                     wrong.spot = spot;
                 }
@@ -327,7 +349,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A list with something wrong in it: every wrong part is reported, and the others are held against the rest of the file.
+    /// Reads a list with mistakes: every wrong item is reported, and the others take part in further checks.
     fn parts(&mut self, at: &At, spot: Spot, nodes: &[Node], whole: Wrong) {
         let list = |nodes: Vec<Node>| Node { spot, value: Raw::List(nodes) };
         let mut good = Vec::new();
@@ -337,44 +359,53 @@ impl Walk<'_> {
                 Err(wrong) => self.report(&at.shown, wrong),
             }
         }
-        // Each part is right by itself: it is the list that is wrong.
+        // Each item is right by itself: the list is wrong.
         if good.len() == nodes.len() {
             return self.report(&at.shown, whole);
         }
         let parts = good.iter().map(|node| node.spot).collect();
         if let Ok(value) = self.reader.value(at, &list(good)) {
-            self.given.insert(at.id(), Given { at: at.clone(), spot, parts, value });
+            self.given.insert(at.id(), GivenKey { at: at.clone(), spot, parts, value });
         }
     }
 
-    /// Something else where keys should be. What it is stays hidden: people write keys and passwords there.
+    /// Reports something else in place of keys. Its content stays hidden: users write keys and passwords there.
     fn no_section(&mut self, at: Option<&At>, node: &Node, value: &Raw) {
         let described = |language| kind_of(value).get(language);
-        let names = |path: &str| -> String {
-            let names: Vec<&str> = Key::of_section(path).map(Key::name).filter(|name| *name != "*").collect();
-            names.join(", ")
+        let names = |path: &str| -> Vec<&str> {
+            Key::of_section(path).map(Key::name).filter(|name| *name != "*").collect()
         };
-        let its_keys = |names: &str| text!("its keys are {names}", "使えるキー: {names}");
+        let its_keys = |names: &[&str]| {
+            Text::new(
+                format!("its keys are {}", names.join(", ")),
+                format!("使える設定項目: {}", names.join("、")),
+            )
+        };
         let Some(at) = at else {
             let message = Text::of(|language| {
                 let described = described(language);
                 tr!(
                     language,
-                    "the file must be a list of `key: value` lines, not {described}",
-                    "ファイルは `キー: 値` の行で書いてください（{described}になっています）"
+                    "the file must consist of `key: value` lines, but its top level is {described}",
+                    "ファイルの最上位は `設定項目: 値` の形で書いてください（{described}になっています）"
                 )
             });
             return self.complain("", node.spot, message, Some(its_keys(&names(""))));
         };
         let word = match at.key.shape {
-            Shape::Section { word } => word.map(|stand| stand.word),
+            Shape::Section { word, .. } => word.map(|stand| stand.word),
             _ => None,
         };
+        if let (Shape::Section { short: Some(short), .. }, Raw::Text(_)) = (&at.key.shape, value)
+            && let Some(key) = Key::of_section(at.key.path).find(|key| key.name() == *short)
+        {
+            return self.key(&At::within(Some(at), key), node.spot, node);
+        }
         if let (Some(word), Raw::Text(text)) = (word, value)
             && word == text
         {
             let given =
-                Given { at: at.clone(), spot: node.spot, parts: Vec::new(), value: Value::Word(word) };
+                GivenKey { at: at.clone(), spot: node.spot, parts: Vec::new(), value: Value::Word(word) };
             self.given.insert(at.id(), given);
             return;
         }
@@ -390,21 +421,28 @@ impl Walk<'_> {
                 (Some(word), _) => tr!(
                     language,
                     "`{shown}` must be `{word}` or hold keys, not {described}",
-                    "`{shown}` は `{word}` にするか、中にキーを書いてください（{described}になっています）"
+                    "`{shown}` は `{word}` にするか、中に設定項目を書いてください（{described}になっています）"
                 ),
                 (_, Some(_)) => tr!(
                     language,
                     "`{shown}` must be a list or hold keys, not {described}",
-                    "`{shown}` はリストにするか、中にキーを書いてください（{described}になっています）"
+                    "`{shown}` はリストにするか、中に設定項目を書いてください（{described}になっています）"
                 ),
                 _ => tr!(
                     language,
                     "`{shown}` is a section: it must hold keys, not {described}",
-                    "`{shown}` はセクションです。中にキーを書いてください（{described}になっています）"
+                    "`{shown}` はセクションです。中に設定項目を書いてください（{described}になっています）"
                 ),
             }
         });
         let own = match value {
+            Raw::Text(_) if matches!(at.key.shape, Shape::Entry(_)) && child(at.key, &at.entry).is_some() => {
+                let (name, section) = (&at.entry, section_of(shown));
+                Some(text!(
+                    "`{name}` is a key of an entry of `{section}`: indent it further, below the entry that it belongs to",
+                    "`{name}` は `{section}` の各項目の中に書く設定です。対象の項目の下に字下げして書いてください"
+                ))
+            }
             Raw::Text(text) => spacing::of_text(text).or_else(|| as_text::hint(at.key.path, text)),
             _ => None,
         };
@@ -412,7 +450,7 @@ impl Walk<'_> {
             (Some(_), Raw::Text(text), _) => as_text::as_list(&self.quote(text)),
             (_, _, names) if names.is_empty() => words(
                 "write a name of your choice, a colon, and its keys below",
-                "任意の名前とコロンを書き、その下にキーを書いてください",
+                "任意の名前とコロンを書き、その下に設定項目を書いてください",
             )
             .into(),
             (_, _, names) => its_keys(&names),
@@ -420,7 +458,7 @@ impl Walk<'_> {
         self.complain(shown, node.spot, message, Some(hint));
     }
 
-    /// A key that is not in the table. A misspelt section is read as the one that is meant, so that the mistake hides no other.
+    /// Reports a key that is not in the table. A misspelt section is read as the one that is meant, so that the mistake hides no other.
     fn unknown(
         &mut self,
         section: Option<&At>,
@@ -432,17 +470,17 @@ impl Walk<'_> {
         let shown = mask::is_shown_unknown(path, name);
         let quoted = if shown { self.reader.source.name(name) } else { "***".to_owned() };
         let message = match section {
-            None => text!("unknown key `{quoted}`", "`{quoted}` というキーはありません"),
+            None => text!("unknown key `{quoted}`", "`{quoted}` という設定項目はありません"),
             Some(section) => {
                 let section = &section.shown;
                 text!(
                     "unknown key `{quoted}` in `{section}`",
-                    "`{section}` に `{quoted}` というキーはありません"
+                    "`{section}` に `{quoted}` という設定項目はありません"
                 )
             }
         };
-        let hint = (self.problems.len() < MOST).then(|| hint_for_unknown(path, name));
-        // That a misspelt key is missing need not be said too.
+        let hint = (self.problems.len() < MAX_PROBLEMS).then(|| hint_for_unknown(path, name));
+        // The missing key is not reported besides the misspelt one.
         let entry = section.map(|section| section.entry.clone()).unwrap_or_default();
         let full = At::join(section, &quoted);
         self.complain(&full, spot, message, hint);
@@ -457,7 +495,7 @@ impl Walk<'_> {
     }
 }
 
-/// What a value is, without a word of it.
+/// The type of a value, without its content.
 fn kind_of(value: &Raw) -> Words {
     match value {
         Raw::Null => words("nothing", "値なし"),
@@ -465,8 +503,13 @@ fn kind_of(value: &Raw) -> Words {
         Raw::Whole(_) | Raw::Number(_) => words("a number", "数値"),
         Raw::Text(_) => words("text", "文字列"),
         Raw::List(_) => words("a list", "リスト"),
-        Raw::Map(_) => words("keys", "キー"),
+        Raw::Map(_) => words("keys", "設定項目"),
     }
+}
+
+/// The path of the section that an entry stands in.
+fn section_of(shown: &str) -> &str {
+    shown.rsplit_once('.').map_or(shown, |(section, _)| section)
 }
 
 fn child(row: &Key, name: &str) -> Option<&'static Key> {

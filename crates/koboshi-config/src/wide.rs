@@ -1,12 +1,17 @@
-//! Full-width characters where YAML and the keys want ASCII.
+//! Full-width characters where YAML and the keys need ASCII.
 //!
-//! A Japanese keyboard makes `：`, `　` and `３` in place of `:`, a space and `3`. On the screen they look right, and whatever else is said of such a
-//! line leads away from the cause. So they are named, with the form that is meant.
+//! A Japanese keyboard makes `：`, `　` and `３` in place of `:`, a space and `3`. On the screen they look right, and any other message about such
+//! a line hides the cause. So they are named, with the right form.
 
-use crate::words::Text;
+use crate::vocabulary::is_ours;
+use crate::words::{Text, text};
 
-/// More than this of them are not named one by one.
-const MOST_NAMED: usize = 4;
+/// The commas of Japanese text, and all commas.
+const WIDE_COMMAS: [char; 2] = ['，', '、'];
+const COMMAS: [char; 3] = [',', '，', '、'];
+
+/// How many of them are named.
+const MAX_NAMED: usize = 4;
 
 /// The ASCII form of a full-width character, or of a quote that a word processor makes.
 fn ascii(c: char) -> Option<char> {
@@ -21,9 +26,16 @@ fn ascii(c: char) -> Option<char> {
     }
 }
 
-/// What to do about the full-width characters of a text; none if there are none. Letters and digits are named only where the text may be
+/// The hint for the full-width characters of a text; none if there are none. Letters and digits are named only where the text may be
 /// shown.
 pub(crate) fn hint(text: &str, may_be_shown: bool) -> Option<Text> {
+    if let Some(list) = list_of_targets(text) {
+        let comma = text.chars().find(|c| WIDE_COMMAS.contains(c)).unwrap_or('，');
+        return Some(text!(
+            "a full-width comma (`{comma}`) stands between them: write `{list}`",
+            "区切りに全角の `{comma}` が使われています。`{list}` と書いてください"
+        ));
+    }
     let mut found: Vec<(char, char)> = Vec::new();
     for line in text.lines() {
         for c in without_comment(line).chars() {
@@ -38,7 +50,7 @@ pub(crate) fn hint(text: &str, may_be_shown: bool) -> Option<Text> {
         return None;
     }
     found.retain(|(_, meant)| may_be_shown || !meant.is_ascii_alphanumeric());
-    found.truncate(MOST_NAMED);
+    found.truncate(MAX_NAMED);
     let each = |en: bool| -> String {
         let one = |(c, meant): &(char, char)| match (meant, en) {
             (' ', true) => "the full-width space (U+3000) is a space".to_owned(),
@@ -62,12 +74,30 @@ pub(crate) fn hint(text: &str, may_be_shown: bool) -> Option<Text> {
     })
 }
 
+/// The list that a text with full-width commas means, where all its parts are names of targets and so can be shown.
+fn list_of_targets(text: &str) -> Option<String> {
+    let text = text.trim().trim_matches(['"', '\'', '[', ']']);
+    let parts: Vec<&str> = text.split(COMMAS).map(str::trim).collect();
+    let is_list = text.contains(WIDE_COMMAS) && are_targets(text);
+    is_list.then(|| format!("[{}]", parts.join(", ")))
+}
+
+/// Whether a text is one target, or several with commas of any width between them.
+pub(crate) fn are_targets(text: &str) -> bool {
+    text.split(COMMAS).map(str::trim).all(|part| part.contains('/') && is_ours(part))
+}
+
 /// Whether a text has characters that look like ASCII and are not.
 pub(crate) fn is_in(text: &str) -> bool {
     text.chars().any(|c| ascii(c).is_some())
 }
 
-/// Where a full-width colon stands in place of the one behind a key, in characters from 0.
+/// Whether a character stands for one that YAML reads as the end of a word.
+pub(crate) fn is_mark(c: char) -> bool {
+    ascii(c).is_some_and(|meant| " {}[],\"':".contains(meant))
+}
+
+/// The place of a full-width colon after a key, in characters from 0.
 pub(crate) fn colon(line: &str) -> Option<usize> {
     let at = without_comment(line).chars().position(|c| c == '：')?;
     let before: String = line.chars().take(at).collect();

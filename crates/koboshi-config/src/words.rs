@@ -1,7 +1,7 @@
 //! Texts for people, in English and in Japanese.
 //!
-//! A message is made in both languages where it is made at all: its values are at hand there, and neither language can be
-//! forgotten. Which one is shown is decided by whoever shows it. [`Words`] are fixed, a [`Text`] has values in it.
+//! Every message is written in both languages in one place: its values are known there, and neither language can be
+//! forgotten. The code that shows it chooses the language. [`Words`] are fixed, a [`Text`] has values in it.
 
 use std::fmt;
 use std::ops::Deref;
@@ -52,7 +52,7 @@ impl Text {
         Self(Box::new(Forms { en: en.into(), ja: spaced(&ja.into()) }))
     }
 
-    /// The text that `make` gives for each language.
+    /// The text that `make` returns for each language.
     pub(crate) fn of(make: impl Fn(Language) -> String) -> Self {
         Self::new(make(Language::En), make(Language::Ja))
     }
@@ -72,7 +72,7 @@ impl Text {
     }
 }
 
-/// A space between Latin and Japanese letters, as texts of the trade have it. What stands between backticks is quoted and stays.
+/// Adds a space between Latin and Japanese letters, as technical texts have it. Text between backticks is quoted and stays.
 fn spaced(text: &str) -> String {
     let is_latin = |c: char| c.is_ascii_alphanumeric() || c == '`' || c == '%';
     let is_japanese = |c: char| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}');

@@ -115,6 +115,19 @@ fn following_a_hint_leads_to_a_file_that_is_read() {
             "serve: {deadline: 5s}\nroutes: a: b\n", "put a value that holds `: ` in quotes",
             "serve: {deadline: 5s}\nroutes: {\"a: b\": [sim/ok]}\n",
         ),
+        ("routes: {*: [sim/ok]}\n", "`\"*\":`", "routes: {\"*\": [sim/ok]}\n"),
+        ("routes:\n  *-mini: [sim/ok]\n", "`\"*\":`", "routes:\n  \"*-mini\": [sim/ok]\n"),
+        ("routes:\n  a: *x\n", "a value that begins with `*`", "routes:\n  a: [sim/ok]\n"),
+        (
+            "agents: {a: {command: claude -p x}}\n", "`[\"claude\", \"-p\", \"x\"]`",
+            "agents: {a: {command: [\"claude\", \"-p\", \"x\"]}}\n",
+        ),
+        ("store: sqlite:///tmp/x.db\n", "`store: {path: /tmp/x.db}`", "store: {path: /tmp/x.db}\n"),
+        ("store: postgres://db/koboshi\n", "`store: {path: FILE}`", "store: {path: FILE}\n"),
+        ("store: redis://db/0\n", "store: {redis: ", "store: {redis: \"redis://db/0\"}\n"),
+        ("store: {file: /tmp/x.db}\n", "`path`", "store: {path: /tmp/x.db}\n"),
+        ("store: {sqlite: /tmp/x.db}\n", "`path`", "store: {path: /tmp/x.db}\n"),
+        ("store: {url: \"${REDIS_URL}\"}\n", "`redis`", "store: {redis: \"redis://db/0\"}\n"),
         (
             "routes:\n  gpt-4o: a-secret-that-nobody-may-see/9f8e7d6c5b4a\n",
             "put it in quotes and brackets",
@@ -162,15 +175,15 @@ fn full_width_characters_are_named_with_their_ascii_form() {
         let right = right.replace("listen:127", "listen: 127");
         assert!(problems(&right).is_none(), "{right}: {:?}", problems(&right));
     }
-    // Elsewhere they are what somebody wants to say.
+    // Elsewhere they may be intended.
     assert!(!hint("errors:\n  detial: always # 詳細：常に\n").contains("full-width"));
 }
 
-/// A guess that nobody could have meant is worse than the list of what there is.
+/// A guess that no user could have meant is worse than the list of what exists.
 #[test]
 fn far_names_are_not_suggested() {
     for (wrong, name) in [
-        ("serve: {cat: 3}", "rate"),
+        ("serve: {dog: 3}", "rate"),
         ("serve: {foo: 3}", "form"),
         ("cooldown: {bar: 3}", "max"),
         ("log: {tee: 1}", "time"),
@@ -253,4 +266,77 @@ fn problems_know_the_language_of_their_file() {
         assert_eq!(problems(text).unwrap().language(), Some(Language::Ja), "{text}");
     }
     assert_eq!(problems("retri: 1").unwrap().language(), None);
+}
+
+/// An index that is asked with vectors of another model gives wrong answers without an error.
+#[test]
+fn a_route_that_mixes_embedding_models_is_a_warning() {
+    let warned = |chain: &str| {
+        let text = format!("routes: {{vectors: [{chain}]}}\n");
+        let loaded = load::load_located("koboshi.yaml", &text, load::Environment::new(&lookup)).unwrap();
+        let said = loaded.warnings.iter().map(|warning| warning.message.get(Language::En).to_owned());
+        said.collect::<Vec<_>>().join("\n")
+    };
+    for mixed in [
+        "openai/text-embedding-3-small, openai/text-embedding-3-large",
+        "openai/text-embedding-3-small, openai/gpt-4o",
+        "openai/gpt-4o, openai/text-embedding-3-small",
+    ] {
+        assert!(warned(mixed).contains("vectors of two models cannot be compared"), "{mixed}");
+    }
+    for fine in [
+        "openai/text-embedding-3-small, openrouter/openai/text-embedding-3-small",
+        "openai/gpt-4o, openai/gpt-4o-mini",
+    ] {
+        assert!(!warned(fine).contains("vectors"), "{fine}");
+    }
+}
+
+/// A Japanese comma between targets is the comma of a list, and no secret is in it.
+#[test]
+fn targets_with_full_width_commas_become_a_list_at_once() {
+    for text in ["routes: {a: sim/ok，sim/fail-503}", "routes: {a: \"sim/ok、sim/fail-503\"}"] {
+        assert_eq!(suggestions(&hint(text)), ["[sim/ok, sim/fail-503]"], "{text}");
+        assert!(hint_ja(text).contains("`[sim/ok, sim/fail-503]` と書いてください"), "{}", hint_ja(text));
+        let shown = problems(text).unwrap().show(Language::En);
+        assert!(!shown.contains("***"), "{shown}");
+    }
+    assert!(problems("routes: {a: [sim/ok, sim/fail-503]}").is_none());
+    let secret = problems("routes: {a: hunter2-admin-key，sim/ok}").unwrap().show(Language::En);
+    assert!(!secret.contains("hunter2-admin-key"), "{secret}");
+}
+
+/// The place of a tab is that of the tab.
+#[test]
+fn a_tab_is_pointed_at_itself() {
+    for (text, column) in [("routes:\n\tassistant: [sim/ok]\n", 1), ("routes:\n\t\tassistant: [sim/ok]\n", 1)]
+    {
+        let problem = first(text);
+        assert!(problem.message.get(Language::En).contains("tab"), "{problem:?}");
+        assert_eq!(problem.place.map(|place| place.column), Some(column), "{text:?}");
+    }
+}
+
+/// Names and values that people bring along lead to ours.
+#[test]
+fn usual_names_of_elsewhere_lead_to_ours() {
+    assert!(hint("providers: {p: {kind: openai, api_keys: [\"x\"]}}").contains("`keys`"));
+    for text in ["serve: {admin_key: x}", "admin_key: x"] {
+        assert!(hint(text).contains("`admin.sha256`") && hint_ja(text).contains("`admin.sha256`"), "{text}");
+    }
+    for (text, meant) in [("language: ja_JP", "ja"), ("language: en-US.UTF-8", "en")] {
+        assert_eq!(suggestions(&hint(text)), [meant], "{text}");
+    }
+    assert_eq!(suggestions(&hint("agents: {a: {command: [x], when: every 10分}}")), ["every 10m"]);
+    assert_eq!(suggestions(&hint("agents: {a: {command: [x], when: every 2 hours}}")), ["every 2h"]);
+}
+
+/// Lists are written as each language writes them, and a list is not told to be a list.
+#[test]
+fn lists_have_the_commas_of_their_language() {
+    let text = "providers: {p: {kind: openai, wholly_unknown_here: 1}}";
+    assert!(hint(text).contains("kind, base_url") && hint_ja(text).contains("kind、base_url"));
+    let list = first("- a\n");
+    assert!(!list.message.get(Language::En).contains("must be a list"), "{list:?}");
+    assert!(list.hint.unwrap().get(Language::Ja).contains("serve、keys"));
 }

@@ -4,7 +4,7 @@
 
 use koboshi_config::config::Language;
 use koboshi_config::litellm::translate;
-use koboshi_config::load::{Outside, load_located};
+use koboshi_config::load::{Environment, load_located};
 use proptest::prelude::*;
 
 const FILES: &[&str] = &[
@@ -35,21 +35,21 @@ fn value(name: &str) -> String {
 }
 
 fn holds(text: &str, language: Language) -> Result<(), TestCaseError> {
-    let imported = match translate("config.yaml", text, language) {
-        Ok(imported) => imported,
+    let translation = match translate("config.yaml", text, language) {
+        Ok(translation) => translation,
         Err(problems) => {
             let said = format!("{problems} {problems:?}");
             prop_assert!(!said.contains(SECRET), "{said}");
             return Ok(());
         }
     };
-    let said = format!("{} {:?}", imported.text, imported.notes);
+    let said = format!("{} {:?}", translation.text, translation.notes);
     prop_assert!(!said.contains(SECRET), "{text}\n{said}");
     // A variable may stand for anything; where it is an address or a version it must be one.
-    let lookup = |name: &str| imported.variables.contains(name).then(|| value(name));
-    if let Err(problems) = load_located("koboshi.yaml", &imported.text, Outside::new(&lookup)) {
+    let lookup = |name: &str| translation.variables.contains(name).then(|| value(name));
+    if let Err(problems) = load_located("koboshi.yaml", &translation.text, Environment::new(&lookup)) {
         let about_values = problems.iter().all(|one| one.message.contains("what the variable holds"));
-        prop_assert!(about_values, "{text}\n{}\n{problems}", imported.text);
+        prop_assert!(about_values, "{text}\n{}\n{problems}", translation.text);
     }
     Ok(())
 }

@@ -62,7 +62,7 @@ fn a_preset_is_refined_by_the_other_keys_wherever_they_stand() {
     assert_eq!(config.breaker.window, None);
     assert_eq!(config.breaker.open.cap, seconds(60));
     let window = good("breaker: {preset: consecutive, window: {time: 2m}}").breaker.window.unwrap();
-    assert_eq!((window.span, window.least_calls), (Span::Time(seconds(120)), 5), "the rest is the design's");
+    assert_eq!((window.span, window.min_calls), (Span::Time(seconds(120)), 5), "the rest is the design's");
     assert_eq!(good("breaker: {preset: window}").breaker, BreakerPolicy::WINDOW);
 }
 
@@ -166,7 +166,7 @@ fn a_file_that_is_no_config_says_so() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_is_told_from_a_bad_one() {
+fn a_file_that_cannot_be_read_differs_from_a_bad_one() {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     for path in [folder.join("not-there.yaml"), folder.clone()] {
         let problems = load_file(&path, &lookup).unwrap_err();
@@ -232,11 +232,10 @@ fn an_address_that_the_store_cannot_use_is_refused_with_a_way_out() {
         assert!(!problems.contains("hunter2"), "{problems}");
         problems
     };
-    for address in ["rediss://:hunter2@host:6379/0", "valkeys://:hunter2@host", "rediss://:${PASSWORD}@host"]
-    {
-        assert!(said(address).contains("TLS is not built in"), "{address}");
-    }
-    for address in ["redis://:hunter2@host:port/0", "redis://:hunter2@host:70000", "redis://:hunter2/@host"] {
+    for address in [
+        "rediss://:hunter2@host:port/0", "redis://:hunter2@host:port/0", "redis://:hunter2@host:70000",
+        "redis://:hunter2/@host",
+    ] {
         assert!(said(address).contains("host:6379/0"), "{address}");
     }
     assert!(said("unix://run/redis.sock").contains("unix:///run/redis.sock"));

@@ -51,7 +51,7 @@ fn a_bad_file_keeps_the_old_config_and_is_reported_once() {
     assert!(is_bad(&file.write("retry: {max_attempts: 0}\n")));
     assert_eq!(file.attempts(), 4);
     assert_eq!(file.reloader.check_now(), Reload::Unchanged, "no line in the log at every look");
-    assert!(file.reloader.problems().is_some(), "but whoever asks is told");
+    assert!(file.reloader.problems().is_some(), "but the problems can be queried");
     assert!(is_bad(&file.write("retry: {max_attempts: x}\n")), "another mistake is news");
     assert_eq!(file.write("retry: {max_attempts: 4}\n"), Reload::Restored, "back to what holds");
     assert!(file.reloader.problems().is_none());

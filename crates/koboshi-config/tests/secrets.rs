@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
 use koboshi_config::config::Language;
-use koboshi_config::load::{Outside, load_located};
+use koboshi_config::load::{Environment, load_located};
 use koboshi_config::schema::differences;
 use proptest::prelude::*;
 
@@ -59,7 +59,14 @@ const PLACES: &[&str] = &[
     "store: {redis_password: @, path: x}\n",
     "store:\n  redis:\n    url: @\n",
     "providers: {mine: {kind: opnai, keys: [x]}}\nroutes:\n  small-2024: [mine/gpt4o-eastus2, @]\n  @: [mine/m]\n",
+    "providers: {mine: {kind: opnai, keys: [x]}}\nroutes:\n  small: [mine/@, nowhere/m]\n",
+    "routes:\n  small: [openai/@, sim/@, nowhere/m]\n",
+    "routes:\n  small: {chain: [anthropic/@], commit: never}\n",
     "api_key: @\n",
+    "key：@\n",
+    "key:@\n",
+    "keys：\n  alice：　@\n",
+    "providers:\n  openai:\n    kind：openai\n    keys：「@」\n",
     "openai_api_key: '@'\nretry: {max_attemps: 3}\n",
     "token: [@]\nlog: {level: loud}\n",
     "general:\n  secrets: {one: @, two: [@]}\n",
@@ -72,13 +79,13 @@ const PLACES: &[&str] = &[
 const PIECES: &[&str] = &[
     "\t", "\n", ": ", "- ", "\"", "'", "{", "}", "[", "]", "#", "&a ", "*a", "!!int ", "|", ">-\n", "---\n",
     "? ", "<<: *a\n", ",", "x: ", "key: ", "keys: ", "${", "${X}", "${X:-", "  ", "\n  ", "\n    ", "=",
-    "\u{feff}", "日本", "retry: {",
+    "\u{feff}", "日本", "retry: {", "：", "　", "key：",
 ];
 
 /// What of a file may be said, in both languages and in the form for programs.
 fn said(text: &str) -> String {
     let lookup = |name: &str| (name == "X").then(|| "value".to_owned());
-    match load_located("koboshi.yaml", text, Outside::new(&lookup)) {
+    match load_located("koboshi.yaml", text, Environment::new(&lookup)) {
         // A file that can be used shows names of the user's choice; what is a secret there is one by its key.
         Ok(loaded) => differences(&loaded.config)
             .iter()
@@ -157,11 +164,30 @@ proptest! {
     }
 }
 
-/// What is no secret is shown: whoever cannot see the target cannot correct it.
+/// What is no secret is shown: a user who cannot see the target cannot correct it.
 #[test]
 fn names_of_deployments_are_shown() {
     let text = said(
         "providers: {mine: {kind: openai, keys: [x]}}\nroutes:\n  small: [mine/gpt4o-mini-eastus2, nowhere/m]\n",
     );
     assert!(text.contains("[mine/gpt4o-mini-eastus2, nowhere/m]"), "{text}");
+}
+
+/// Who cannot see the name of the key, or the variable that is meant, does not find the mistake.
+#[test]
+fn names_of_keys_and_variables_are_shown() {
+    for (text, shown) in [
+        ("routes：\n  a: [sim/ok]\n", "| routes："),
+        ("store:　memory\n", "| store:　memory"),
+        ("providers:\n  openai:\n    kind：openai\n", "|     kind：openai"),
+        ("serve:\n  listen:　127.0.0.1:4141\n", "|   listen:　"),
+        ("providers:\n  openai:\n    kind: openai\n      key: sk-abc\n", "key: ***"),
+        (
+            "providers: {v: {kind: vertex, credentials_file: \"${GOOGLE_APPLICATION_CREDENTIALS}\"}}\n",
+            "credentials_file: \"${GOOGLE_APPLICATION_CREDENTIALS}\"",
+        ),
+    ] {
+        let said = said(text);
+        assert!(said.contains(shown), "{text}: {said}");
+    }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use koboshi_config::load::{Loaded, Outside, load_located};
+use koboshi_config::load::{Environment, LoadedConfig, load_located};
 use koboshi_config::schema::{KEYS, Key, Shape, Value, differences, json_schema};
 use koboshi_config::{Config, load};
 use serde_json::{Value as Json, json};
@@ -47,7 +47,7 @@ fn a_text(key: &Key) -> &'static str {
         "listen" => "127.0.0.1:4242",
         "allowed_hosts" => "koboshi.example",
         "allowed_origins" => "https://app.example",
-        "base_url" | "otlp" => "https://host.example/v1",
+        "base_url" | "otlp" | "url" | "gateway" => "https://host.example/v1",
         "chain" | "simple_model" => "sim/ok",
         "sha256" => "abababababababababababababababababababababababababababababababab",
         "redis" => "redis://cache:6379",
@@ -56,7 +56,9 @@ fn a_text(key: &Key) -> &'static str {
         "memory" => "128MiB",
         "efforts" => "low",
         "env" => "NAME=value",
-        "when" => "every 10m",
+        "currency" => "JPY",
+        "zone" => "Asia/Tokyo",
+        "schedule" => "every 10m",
         _ => "MIRA",
     }
 }
@@ -172,7 +174,8 @@ fn off_turns_off_what_can_be_off() {
             matches!(key.shape, Shape::Length { off: true, .. } | Shape::Count { off: true, .. });
         let result = load("a.yaml", &document(key, json!("off")).to_string(), &|_| None);
         match &key.shape {
-            Shape::Path { .. } | Shape::Text { .. } => {}
+            Shape::Path { .. } | Shape::Text { .. } | Shape::Texts { single: true, .. } => {}
+            Shape::Secret { form, .. } if (form.holds)("off") => {}
             Shape::Word { words, .. } if words.contains(&"off") => assert!(result.is_ok(), "{}", key.path),
             Shape::Flag { words: true, .. } => {
                 assert_eq!(key.get(&result.unwrap(), ""), Some(Value::Flag(false)), "{}", key.path);
@@ -240,24 +243,24 @@ fn the_ranges_of_the_table_are_those_of_the_core() {
         let mut beyond = Vec::new();
         match &key.shape {
             Shape::Length { range, .. } => {
-                if !range.least.is_zero() {
+                if !range.min.is_zero() {
                     beyond.push(Value::Length(Duration::ZERO));
                 }
-                if range.most < YEAR {
-                    beyond.push(Value::Length(range.most + Duration::from_secs(1)));
+                if range.max < YEAR {
+                    beyond.push(Value::Length(range.max + Duration::from_secs(1)));
                 }
             }
             Shape::Count { range, .. } => {
-                beyond.extend(range.least.checked_sub(1).map(Value::Count));
-                if range.most < u64::from(u32::MAX) {
-                    beyond.push(Value::Count(range.most + 1));
+                beyond.extend(range.min.checked_sub(1).map(Value::Count));
+                if range.max < u64::from(u32::MAX) {
+                    beyond.push(Value::Count(range.max + 1));
                 }
             }
             Shape::Number { range, .. } => {
-                beyond.push(Value::Number(if range.above { range.least } else { range.least - 0.01 }));
+                beyond.push(Value::Number(if range.above { range.min } else { range.min - 0.01 }));
                 beyond.push(Value::Number(f64::NAN));
-                if range.most < f64::MAX {
-                    beyond.push(Value::Number(if range.below { range.most } else { range.most + 0.01 }));
+                if range.max < f64::MAX {
+                    beyond.push(Value::Number(if range.below { range.max } else { range.max + 0.01 }));
                 }
             }
             _ => {}
@@ -306,7 +309,7 @@ fn what_the_example_has_in_comments_is_good_and_shows_every_key_of_entries() {
     let shown: BTreeSet<String> = differences(&config).into_iter().map(|one| one.path).collect();
     let names = [
         "alice", "openai", "azure", "vertex", "company", "*", "ollama/my-model*", "poll_job", "random",
-        "reviewer", "main",
+        "reviewer", "worker", "planner", "builder", "main",
     ];
     for key in leaves().filter(|key| key.entries().is_some()) {
         let is_rule = key.path.starts_with("guard.tools.*.") && key.path.matches('.').count() > 3;
@@ -325,7 +328,7 @@ fn with_key(name: &str) -> Option<String> {
 
 #[test]
 fn every_old_name_is_read_and_the_new_one_is_named() {
-    let Loaded { config, warnings, .. } = load_located("old.yaml", OLD, Outside::new(&with_key))
+    let LoadedConfig { config, warnings, .. } = load_located("old.yaml", OLD, Environment::new(&with_key))
         .unwrap_or_else(|problems| panic!("{problems}"));
     let renamed: Vec<_> = KEYS.iter().filter(|key| key.former().is_some()).collect();
     assert!(renamed.len() > 70, "{}", renamed.len());
@@ -376,8 +379,8 @@ fn no_old_name_is_in_what_we_write_ourselves() {
             let value = if name.ends_with("PROJECT") { "my-project-1" } else { "https://host.example/v1" };
             Some(value.to_owned())
         };
-        let loaded =
-            load_located(name, &text, Outside::new(&lookup)).unwrap_or_else(|problems| panic!("{problems}"));
+        let loaded = load_located(name, &text, Environment::new(&lookup))
+            .unwrap_or_else(|problems| panic!("{problems}"));
         assert!(loaded.warnings.is_empty(), "{:#?}", loaded.warnings);
     }
 }
@@ -514,6 +517,14 @@ fn schema_and_loader_agree_on_the_form_of_texts_and_lengths() {
         (
             "keys.*.tenant",
             &["a", "Alice and Bob", "日本", "", " a", "a ", "a\tb", "a\u{202e}b", "\u{feff}", LONG],
+        ),
+        ("spend.currency", &["USD", "JPY", "usd", "US", "EURO", "", "U$D", "É12"]),
+        (
+            "spend.zone",
+            &[
+                "UTC", "Asia/Tokyo", "America/Argentina/Buenos_Aires", "Etc/GMT+9", "", "/UTC", "Asia/",
+                "a/b/c/d", "日本", "A B", LONG,
+            ],
         ),
         (
             "degrade.simple_model",

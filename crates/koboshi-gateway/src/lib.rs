@@ -1,4 +1,4 @@
-//! The gateway: change one `base_url`, and every fall of a provider is caught.
+//! The gateway: change one `base_url`, and clients survive every failure of a provider.
 //!
 //! ```text
 //!   client ─► server ─► edge ─► request ─► attempt ─► stream ─► client
@@ -9,10 +9,10 @@
 //! ```
 //!
 //! The rooms depend on each other in one direction, which `crates/koboshi-cli/tests/architecture.rs` keeps:
-//! server → edge → admin → request → degrade → stream → reply → attempt → shared → route → observe → http.
+//! server → edge → session → admin → request → degrade → stream → reply → attempt → shared → route → observe → http.
 //!
-//! One request is one future (`future`) on one core; nothing on its way waits for disk or for another core. Decisions are the core crate's;
-//! this crate has the sockets, the clock and the order in which decisions are asked for. What all cores share is `shared::state`.
+//! One request is one future (`http::response_future`) on one core; it never waits for disk or for another core. The core crate
+//! decides; this crate has the sockets, the clock and the order of the decisions. What all cores share is `shared::state`.
 //!
 //! Start it with [`Gateway::start`].
 
@@ -26,15 +26,24 @@ mod reply;
 mod request;
 mod route;
 mod server;
+mod session;
 mod shared;
 mod stream;
 
-pub use admin::known::{Known, Meaning};
+pub use admin::known::{KnownKeys, Meaning};
+pub use admin::paths;
 pub use admin::presence::{Presence, gateways, is_in_force, known, known_now};
 pub use admin::remote::{Remote, RemoteError};
+pub use admin::spend::{BudgetRow, SpendBy, SpendQuery, SpendReport, SpendRow};
+pub use http::upstream::rehearsal::{Cue, RehearsedTarget, Script};
+pub use route::auth::new_client_key;
 pub use route::capability::{Origin, stated};
 pub use route::plan::Backing;
 pub use route::well_known::{kind_of, owners_of, unset_variables};
 pub use server::gateway::{Gateway, Lookup, Setup, StartError, known_to, models};
 pub use server::preflight::{Refusal, refusals};
+pub use server::rehearsal::{Rehearsal, RehearsedAnswer};
+pub use shared::agents::{AgentOrder, AgentsError, KeptAgents, LogPiece, LogQuestion};
+pub use shared::host::Host;
+pub use shared::operator::{Operator, Reach};
 pub use shared::retention::retention;

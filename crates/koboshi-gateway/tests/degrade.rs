@@ -1,14 +1,12 @@
-//! When nobody in the chain can answer: a kept answer, a simpler model, a prepared text, and each says what it is.
+//! When no target of the chain can answer: a cached answer, a simpler model, a prepared text, and each is marked as what it is.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
-
-mod common;
 
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use common::*;
+use crate::common::*;
 use koboshi_config::Config;
 use koboshi_config::gateway::{CacheMode, ClientKey};
 use koboshi_sim::{Ask, play};
@@ -85,7 +83,7 @@ fn a_kept_answer_serves_when_the_chain_cannot() {
 }
 
 #[test]
-fn a_cache_that_serves_answers_before_anybody_is_asked() {
+fn a_cache_that_serves_answers_before_a_target_is_asked() {
     let stage = cached(CacheMode::Serve);
     let _switch = Switch::on(&stage);
     assert_whole(&stage.ask(&chat(true)), &chat(true));
@@ -101,7 +99,7 @@ fn a_cache_that_serves_answers_before_anybody_is_asked() {
 }
 
 #[test]
-fn what_is_no_longer_fresh_serves_only_where_nobody_answers() {
+fn a_stale_answer_is_sent_only_where_no_target_answers() {
     let stage = Stage::with(&["one/switched"], |config| {
         config.degrade.cache = CacheMode::Serve;
         config.degrade.cache_ttl = ms(0);
@@ -109,7 +107,7 @@ fn what_is_no_longer_fresh_serves_only_where_nobody_answers() {
     let switch = Switch::on(&stage);
     assert_whole(&stage.ask(&chat(false)), &chat(false));
     assert_whole(&stage.ask(&chat(false)), &chat(false));
-    assert_eq!(stage.calls(), (2, 0), "stale answers are not served while somebody answers");
+    assert_eq!(stage.calls(), (2, 0), "stale answers are not served while a target answers");
     switch.off();
     for stream in [false, true] {
         let stale = stage.ask(&chat(stream));
@@ -137,7 +135,7 @@ fn off_means_off() {
 
 fn key(config: &mut Config, name: &str) {
     let sha256 = Sha256::digest(name.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    config.keys.insert(name.to_owned(), ClientKey { sha256, tenant: None });
+    config.keys.insert(name.to_owned(), ClientKey { sha256, ..ClientKey::default() });
 }
 
 #[test]
@@ -254,7 +252,7 @@ fn a_kept_answer_outlives_the_gateway_in_its_store() {
 fn a_simpler_model_answers_marked_and_is_not_kept() {
     for stream in [false, true] {
         let stage = Stage::with(&["one/switched"], |config| {
-            config.degrade.simple = Some("two/ok".to_owned());
+            config.degrade.simple_model = Some("two/ok".to_owned());
             config.degrade.cache = CacheMode::Fallback;
         });
         let switch = Switch::on(&stage);
@@ -277,7 +275,7 @@ fn a_simpler_model_answers_marked_and_is_not_kept() {
 fn a_simpler_model_that_falls_too_leaves_the_first_error() {
     for stream in [false, true] {
         let stage = Stage::with(&["one/fail-503"], |config| {
-            config.degrade.simple = Some("two/auth-401".to_owned());
+            config.degrade.simple_model = Some("two/auth-401".to_owned());
         });
         let answer = stage.ask(&chat(stream));
         assert_error(&answer, 503, "unavailable");
@@ -287,10 +285,24 @@ fn a_simpler_model_that_falls_too_leaves_the_first_error() {
 }
 
 #[test]
+fn a_simpler_model_whose_stream_breaks_gave_no_lesser_answer() {
+    let stage = Stage::with(&["one/fail-503"], |config| {
+        config.degrade.simple_model = Some("two/cut?after=20".to_owned());
+        config.remedy.backoff.attempts = 1;
+    });
+    let answer = stage.ask(&chat(true));
+    assert!(!answer.content().is_empty() && answer.finish().is_none(), "{answer:?}");
+    assert_eq!(answer.header("x-koboshi-degraded"), Some("simple"), "{answer:?}");
+    let metrics = stage.get("/metrics").text();
+    assert!(!metrics.contains("koboshi_degraded_answers_total{"), "{metrics}");
+    assert!(metrics.contains("broken"), "{metrics}");
+}
+
+#[test]
 fn a_route_has_its_own_simpler_model_and_cache() {
     let stage = Stage::with(&["one/fail-503"], |config| {
-        config.degrade.simple = Some("two/fail-500".to_owned());
-        config.routes.get_mut("m").unwrap().simple = Some("two/ok".to_owned());
+        config.degrade.simple_model = Some("two/fail-500".to_owned());
+        config.routes.get_mut("m").unwrap().simple_model = Some("two/ok".to_owned());
     });
     assert_lesser(&stage.ask(&chat(false)), "simple");
     assert_eq!(stage.two.calls("fail-500"), 0);
@@ -321,7 +333,7 @@ fn answers(text: &str) -> tempfile::NamedTempFile {
 
 fn prepared(file: &tempfile::NamedTempFile) -> Stage {
     Stage::with(&["one/fail-503", "two/fail-503"], |config| {
-        config.degrade.answers = Some(file.path().to_owned());
+        config.degrade.answers_file = Some(file.path().to_owned());
     })
 }
 
@@ -357,7 +369,7 @@ fn prepared_answers_go_by_mode_and_screen_in_body_and_headers() {
 }
 
 #[test]
-fn where_no_prepared_answer_fits_the_error_is_told() {
+fn where_no_prepared_answer_fits_the_client_gets_the_error() {
     let file = answers(ANSWERS);
     let stage = prepared(&file);
     let mut other = chat(false);
@@ -376,8 +388,8 @@ fn a_wrong_request_gets_its_error_and_no_lesser_answer() {
     let file = answers(&format!("{ANSWERS}{LAST}"));
     for fall in ["fail-400", "filter-400", "context"] {
         let stage = Stage::with(&[&format!("one/{fall}")], |config| {
-            config.degrade.answers = Some(file.path().to_owned());
-            config.degrade.simple = Some("two/ok".to_owned());
+            config.degrade.answers_file = Some(file.path().to_owned());
+            config.degrade.simple_model = Some("two/ok".to_owned());
         });
         let answer = stage.ask(&chat(false));
         assert_eq!(answer.header("x-koboshi-degraded"), None, "{fall}: {answer:?}");
@@ -390,7 +402,7 @@ fn a_wrong_request_gets_its_error_and_no_lesser_answer() {
 fn a_prepared_answer_may_have_the_status_of_an_error() {
     let file = answers(&format!("{ANSWERS}{LAST}"));
     let stage = Stage::with(&["one/fail-503"], |config| {
-        config.degrade.answers = Some(file.path().to_owned());
+        config.degrade.answers_file = Some(file.path().to_owned());
         config.degrade.status = 503;
     });
     for stream in [false, true] {
@@ -401,11 +413,11 @@ fn a_prepared_answer_may_have_the_status_of_an_error() {
     }
     // A stream whose head has gone out keeps the status it has.
     let stage = Stage::with(&["one/silence"], |config| {
-        config.serve.hold = ms(50);
+        config.serve.first_byte_hold = ms(50);
         config.remedy.backoff.attempts = 1;
-        config.degrade.answers = Some(file.path().to_owned());
+        config.degrade.answers_file = Some(file.path().to_owned());
         config.degrade.status = 503;
-        timeouts(config, "one", |limits| limits.first = Some(ms(400)));
+        timeouts(config, "one", |limits| limits.first_token = Some(ms(400)));
     });
     let answer = stage.ask(&chat(true));
     assert_eq!((answer.status, answer.content().as_str()), (200, "m is away."), "{answer:?}");
@@ -416,8 +428,8 @@ fn lesser_answers_come_in_order_cache_then_simple_then_prepared() {
     let file = answers(&format!("{ANSWERS}{LAST}"));
     let stage = Stage::with(&["one/switched"], |config| {
         config.degrade.cache = CacheMode::Fallback;
-        config.degrade.simple = Some("two/ok?times=0".to_owned());
-        config.degrade.answers = Some(file.path().to_owned());
+        config.degrade.simple_model = Some("two/ok?times=0".to_owned());
+        config.degrade.answers_file = Some(file.path().to_owned());
     });
     stage.two.set("ok?times=0", |ask| {
         let model = if ask.tally.nth == 0 { "ok" } else { "fail-503" };
@@ -438,11 +450,11 @@ fn lesser_answers_come_in_order_cache_then_simple_then_prepared() {
 fn a_lesser_answer_comes_inside_a_stream_that_was_kept_open() {
     let file = answers(&format!("{ANSWERS}{LAST}"));
     let stage = Stage::with(&["one/silence"], |config| {
-        config.serve.hold = ms(50);
+        config.serve.first_byte_hold = ms(50);
         config.serve.keep_alive_every = ms(50);
         config.remedy.backoff.attempts = 1;
-        config.degrade.answers = Some(file.path().to_owned());
-        timeouts(config, "one", |limits| limits.first = Some(ms(400)));
+        config.degrade.answers_file = Some(file.path().to_owned());
+        timeouts(config, "one", |limits| limits.first_token = Some(ms(400)));
     });
     let answer = stage.ask(&chat(true));
     assert!(answer.comments() > 0, "{answer:?}");
@@ -476,7 +488,7 @@ fn should_open_circuit_breaker_after_multiple_failures() {
     let stage = Stage::with(&["one/silence"], |config| {
         config.remedy.backoff.attempts = 1;
         config.breaker.probe.last_target_every = None;
-        timeouts(config, "one", |limits| limits.whole = Some(ms(200)));
+        timeouts(config, "one", |limits| limits.unary = Some(ms(200)));
     });
     for _ in 0..10 {
         stage.ask(&chat(false));

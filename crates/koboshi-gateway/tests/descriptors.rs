@@ -41,7 +41,7 @@ fn faults(stage: &Stage) -> Vec<Entry> {
 
 /// Waits until this client is the only one: what others held is free then, and cannot become so later.
 fn until_alone(client: &mut Client) {
-    until("nobody else is connected", || {
+    until("no other client is connected", || {
         client.send("GET", "/metrics", &[], b"");
         let text = client.read().text();
         (gauge(&text, "koboshi_connections") == Some(1.0)).then_some(())
@@ -57,7 +57,7 @@ fn accepted(stage: &Stage) -> Client {
 }
 
 #[test]
-fn without_descriptors_nobody_is_blamed_and_idle_connections_give_way() {
+fn without_descriptors_no_provider_is_blamed_and_idle_connections_are_closed() {
     let stage = Stage::with(&["one/ok", "two/ok"], |config| {
         // A name, for which the resolver needs descriptors too.
         let named = config.providers["one"].base_url.clone().unwrap().replace("127.0.0.1", "localhost");

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::Shutdown;
 
-use common::*;
+use crate::common::*;
 use koboshi_config::Config;
 use koboshi_config::gateway::{ClientKey, ProviderConfig, ProviderKind};
 use koboshi_gateway::StartError;
@@ -18,7 +16,7 @@ use sha2::{Digest, Sha256};
 
 fn key(config: &mut Config, name: &str, secret: &str) {
     let sha256 = Sha256::digest(secret.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    config.keys.insert(name.to_owned(), ClientKey { sha256, tenant: None });
+    config.keys.insert(name.to_owned(), ClientKey { sha256, ..ClientKey::default() });
 }
 
 /// One request with these headers.
@@ -28,7 +26,7 @@ fn send(stage: &Stage, method: &str, path: &str, headers: &[(&str, &str)], body:
     client.read()
 }
 
-/// Somebody else is served as if nothing happened.
+/// Another client is served as if nothing had happened.
 fn others_are_served(stage: &Stage) {
     for stream in [false, true] {
         assert_whole(&stage.ask(&chat(stream)), &chat(stream));
@@ -36,7 +34,7 @@ fn others_are_served(stage: &Stage) {
 }
 
 #[test]
-fn a_key_may_come_in_three_ways_and_strangers_do_not_get_in() {
+fn a_key_may_come_in_three_headers_and_unknown_keys_are_refused() {
     let stage = Stage::with(&["one/ok"], |config| key(config, "laptop", "kbs-secret"));
     for header in [
         ("authorization", "Bearer kbs-secret"),
@@ -237,7 +235,7 @@ fn the_clients_request_id_comes_back_and_goes_along() {
 }
 
 #[test]
-fn errors_are_told_in_the_clients_language() {
+fn errors_are_in_the_clients_language() {
     let stage = Stage::with(&["one/fail-503"], |config| {
         config.language = Some(koboshi_config::config::Language::Ja);
     });
@@ -293,26 +291,26 @@ fn a_head_that_does_not_come_is_not_waited_for() {
     }
     others_are_served(&stage);
     for client in &mut slow {
-        assert_is_let_go(client);
+        assert_closed(client);
     }
     others_are_served(&stage);
 }
 
 #[test]
-fn a_lone_client_whose_head_does_not_come_is_let_go_without_anybody_else_coming() {
+fn a_lone_client_whose_head_does_not_come_is_closed_without_another_client() {
     let stage = guarded();
     // Also not after a time without clients.
     for _ in 0..2 {
         let mut client = stage.client();
         client.stream.write_all(HALF_A_HEAD).unwrap();
-        assert_is_let_go(&mut client);
+        assert_closed(&mut client);
     }
 }
 
 const HALF_A_HEAD: &[u8] = b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nx-slow: ";
 
 /// The connection ends, with or without a word why, before the client's own patience does.
-fn assert_is_let_go(client: &mut Client) {
+fn assert_closed(client: &mut Client) {
     let mut rest = Vec::new();
     let ended = client.stream.read_to_end(&mut rest);
     assert!(ended.is_ok(), "{ended:?}");
@@ -463,7 +461,7 @@ fn half_closed_sockets_are_answered_or_let_go_and_never_kept() {
         let answer = client.read();
         assert!([0, 400].contains(&answer.status), "{answer:?}");
     }
-    until("nobody is left", || {
+    until("no client is left", || {
         let text = stage.get("/metrics").text();
         // The look itself has one.
         gauge(&text, "koboshi_connections").is_some_and(|open| open <= 1.0).then_some(())
@@ -487,7 +485,7 @@ fn one_connection_serves_many_requests() {
 }
 
 /// What a gateway without any provider answers to a client with tools.
-fn asked_of_nobody(
+fn asked_without_a_provider(
     gateway: &koboshi_gateway::Gateway,
     model: &str,
     change: impl Fn(&mut Value),
@@ -511,14 +509,14 @@ fn without_a_provider_no_tool_call_is_made_up_unless_it_is_asked_for() {
         "gpt-4o", "openai/gpt-4o", "claude-sonnet-4-5", "sim/ok", "sim/ok?chunks=60",
         "sim/slow-first?after=1ms",
     ] {
-        for answer in asked_of_nobody(&gateway, model, |_| {}) {
+        for answer in asked_without_a_provider(&gateway, model, |_| {}) {
             assert_eq!((answer.status, answer.calls().len()), (200, 0), "{model}: {answer:?}");
             assert_eq!(answer.finish().as_deref(), Some("stop"), "{model}");
             assert!(answer.content().starts_with("This is a simulated answer"), "{model}: {answer:?}");
         }
     }
     let made = |model: &str, change: &dyn Fn(&mut Value)| {
-        for answer in asked_of_nobody(&gateway, model, change) {
+        for answer in asked_without_a_provider(&gateway, model, change) {
             assert_eq!((answer.status, answer.calls().len()), (200, 1), "{model}: {answer:?}");
         }
     };
@@ -539,7 +537,7 @@ fn without_a_provider_no_tool_call_is_made_up_unless_it_is_asked_for() {
     };
     told.providers.insert("sim".to_owned(), sim);
     let gateway = start(told, &MemoryStore::default()).unwrap();
-    for answer in asked_of_nobody(&gateway, "sim/ok", |_| {}) {
+    for answer in asked_without_a_provider(&gateway, "sim/ok", |_| {}) {
         assert_eq!(answer.calls().len(), 1, "{answer:?}");
     }
 }

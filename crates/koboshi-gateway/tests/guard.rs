@@ -3,9 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use koboshi::guard::{Effect, RulePolicy, ToolPolicy};
 use koboshi_config::Config;
 use koboshi_config::gateway::{CacheMode, GuardMode, RouteConfig};
@@ -61,7 +59,7 @@ fn last_result(body: &Value) -> String {
 }
 
 #[test]
-fn one_before_the_limit_the_model_is_told_in_the_last_result() {
+fn one_before_the_limit_a_note_is_in_the_last_result() {
     let stage = guarded(&["one/ok"]);
     for stream in [false, true] {
         let mut body = failures(2);
@@ -260,7 +258,7 @@ fn a_stop_leaves_the_ways_out_open() {
         let first = stage.one.requests()[0].body.clone();
         assert_eq!(first["tool_choice"], Value::Null, "{name}: {first}");
         assert!(last_result(&first).contains(&format!("Except {name}")), "{name}: {first}");
-        // The model called the forbidden tool, and was told what it may call.
+        // The model called the forbidden tool, and reads what it may call.
         let told = last_result(&sent(&stage));
         assert!(told.contains(&format!("only {name} can be called")), "{name}: {told}");
         assert!(answer.calls().is_empty() && !answer.content().is_empty(), "{name}: {answer:?}");
@@ -382,14 +380,14 @@ fn a_screenshot_that_differs_is_another_answer_in_every_dialect() {
 }
 
 #[test]
-fn the_word_to_the_model_is_in_the_clients_language() {
+fn the_note_to_the_model_is_in_the_clients_language() {
     let stage = guarded(&["one/ok"]);
     stage.post(&failures(7), &[("accept-language", "ja")]);
     assert!(last_result(&sent(&stage)).contains("ツール"), "{}", sent(&stage));
 }
 
 #[test]
-fn a_new_message_of_the_user_begins_anew() {
+fn a_new_message_of_the_user_starts_a_new_turn() {
     let stage = guarded(&["one/ok"]);
     let mut body = failures(4);
     body["messages"].as_array_mut().unwrap().push(json!({"role": "user", "content": "try it once more"}));

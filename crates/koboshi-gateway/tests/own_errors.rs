@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use koboshi_config::gateway::ClientKey;
 use koboshi_store::MemoryStore;
 use serde_json::{Value, json};
@@ -90,6 +88,14 @@ fn every_refusal_is_a_sentence_of_its_own_in_both_languages() {
             "{\"model\":\n nonsense}",
             400,
             ["mistake at line 2, column 3", "2 行目の 3 列目に誤りがあります"],
+        ),
+        (
+            "POST",
+            CHAT,
+            &[],
+            "{\"model\":\"two\",\"messages\":[{\"role\":\"user\",\"content\":\"こんにちは世界\"}],}",
+            400,
+            ["mistake at line 1, column 65", "1 行目の 65 列目に誤りがあります"],
         ),
         ("POST", CHAT, &[], "[]", 400, ["must be one JSON object", "1 つの JSON オブジェクト"]),
         ("POST", CHAT, &[], "{\"messages\":[]}", 400, ["lacks the field model", "model がありません"]),
@@ -241,20 +247,23 @@ fn every_refusal_is_a_sentence_of_its_own_in_both_languages() {
             assert_eq!(answer.header("x-should-retry"), Some("false"));
             let koboshi = &answer.json()["error"]["koboshi"];
             assert_eq!(koboshi["lang"], lang);
+            // No target was asked: none can help, and nothing else is affected.
+            let helps = (&koboshi["advice"]["other"], &koboshi["scope"]);
+            assert_eq!(helps, (&json!(false), &json!("request")), "{method} {path}");
             let (said, advice) =
                 (koboshi["message"].as_str().unwrap(), koboshi["suggestion"].as_str().unwrap());
             assert!(text.starts_with(said) && text.ends_with(advice), "{koboshi}");
         }
     }
-    assert_eq!(stage.calls(), (0, 0), "nobody was asked");
+    assert_eq!(stage.calls(), (0, 0), "no provider was asked");
     let answer = send(&stage, "GET", CHAT, &[], "");
     assert_eq!(answer.header("allow"), Some("POST"));
 }
 
 #[test]
-fn a_wrong_key_is_told_whose_key_is_wanted() {
+fn the_error_of_a_wrong_key_names_the_key_that_is_needed() {
     let stage = Stage::with(&["one/ok"], |config| {
-        let key = ClientKey { sha256: hash("kbs-secret"), tenant: None };
+        let key = ClientKey { sha256: hash("kbs-secret"), ..ClientKey::default() };
         config.keys.insert("laptop".to_owned(), key);
         config.admin.sha256 = Some(hash("kbs-admin"));
     });
@@ -283,7 +292,9 @@ fn a_wrong_key_is_told_whose_key_is_wanted() {
             assert_eq!(answer.status, 401, "{answer:?}");
             let text = message(&answer);
             assert_own(&text, lang);
-            assert!(text.contains(word) && text.contains("koboshi.yaml"), "{text}");
+            // The config may have any name.
+            let place = if text.contains("設定ファイル") { "設定ファイル" } else { "config" };
+            assert!(text.contains(word) && text.contains(place), "{text}");
             assert!(!text.contains("Set a valid key for this provider"), "{text}");
             assert!(
                 !answer.text().contains("sk-proj") && !answer.text().contains("kbs-secret"),
@@ -339,12 +350,12 @@ fn paths_that_are_not_served_answer_in_the_envelope_of_the_client_that_asks() {
         let text = message(&answer);
         assert!(text.contains("POST /v1/responses") && !text.contains("/v1/messages"), "{text}");
     }
-    // A stranger is told everything.
+    // An unknown client gets all of them.
     let text = message(&send(&stage, "GET", "/api/chat", &[], ""));
     for path in ["/v1/chat/completions", "/v1/messages", "/v1beta/models/MODEL:generateContent"] {
         assert!(text.contains(path), "{text}");
     }
-    // The wrong method of a path is told in its envelope too.
+    // The error of a wrong method has the envelope of its path too.
     let body = send(&stage, "GET", "/v1/messages", &[], "").json();
     assert_eq!((&body["type"], &body["error"]["type"]), (&json!("error"), &json!("invalid_request_error")));
 }
@@ -352,14 +363,17 @@ fn paths_that_are_not_served_answer_in_the_envelope_of_the_client_that_asks() {
 #[test]
 fn the_root_says_what_this_is() {
     let stage = Stage::with(&["one/ok"], |config| {
-        let key = ClientKey { sha256: hash("kbs-secret"), tenant: None };
+        let key = ClientKey { sha256: hash("kbs-secret"), ..ClientKey::default() };
         config.keys.insert("laptop".to_owned(), key);
     });
     let answer = send(&stage, "GET", "/", &[], "");
     let body = answer.json();
     assert_eq!((answer.status, &body["name"]), (200, &json!("koboshi")));
     assert!(body["served"].as_array().unwrap().iter().any(|one| one["path"] == "/v1/messages"), "{body}");
-    for (lang, word) in [("en", "There is no web interface."), ("ja", "Web 画面はありません。")] {
+    for (lang, word) in [
+        ("en", "dashboard for operators is at /koboshi/."),
+        ("ja", "ダッシュボードは /koboshi/ にあります。"),
+    ] {
         let accept = ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8");
         let answer = send(&stage, "GET", "/", &[accept, ("accept-language", lang)], "");
         assert_eq!((answer.status, answer.header("content-type")), (200, Some("text/html; charset=utf-8")));
@@ -368,6 +382,19 @@ fn the_root_says_what_this_is() {
         assert!(page.contains(&format!("lang=\"{lang}\"")) && page.contains("href=\"/health\""), "{page}");
     }
     assert_eq!(send(&stage, "POST", "/", &[], "{}").status, 405);
+}
+
+#[test]
+fn the_root_names_the_chat_page_where_it_is_served() {
+    let stage = Stage::with(&["one/ok"], |config| config.serve.chat = true);
+    let body = send(&stage, "GET", "/", &[], "").json();
+    assert!(body["own"].as_array().unwrap().contains(&json!("/chat/")), "{body}");
+    for (lang, word) in [("en", "its chat page at /chat/."), ("ja", "チャット画面は /chat/ にあります。")]
+    {
+        let headers = [("accept", "text/html"), ("accept-language", lang)];
+        let page = send(&stage, "GET", "/", &headers, "").text();
+        assert!(page.contains("href=\"/chat/\"") && page.contains(word), "{page}");
+    }
 }
 
 /// Without a provider nothing is made up: only who names the simulated provider gets its answers.
@@ -488,4 +515,36 @@ fn what_a_demo_made_up_is_not_given_once_providers_are_real() {
     let answer = ask(&gateway);
     assert_eq!((answer.status, answer.header("x-koboshi-simulated")), (503, None), "{answer:?}");
     assert!(one.all_calls() > 0);
+}
+
+#[test]
+fn a_simulated_refusal_asks_for_no_key() {
+    let gateway = start(config(), &MemoryStore::default()).unwrap();
+    for (lang, word) in [("en", "There is no key to set."), ("ja", "設定するキーはありません。")]
+    {
+        let body = json!({"model": "sim/auth-401", "messages": [{"role": "user", "content": "hi"}]});
+        let mut client = Client::to(gateway.address());
+        client.send("POST", CHAT, &[("accept-language", lang)], body.to_string().as_bytes());
+        let text = message(&client.read());
+        assert!(text.contains(word) && !text.contains("providers.sim.keys"), "{text}");
+    }
+}
+
+/// A misspelt route is answered with the one that is meant, as the command line does.
+#[test]
+fn a_misspelt_route_is_answered_with_the_near_one() {
+    let stage = Stage::with(&["one/ok"], |config| {
+        let route = config.routes.values().next().unwrap().clone();
+        config.routes.insert("assistant".to_owned(), route);
+    });
+    let ask = |model: &str, more: &[(&str, &str)]| {
+        let headers: Vec<_> = [JSON].iter().chain(more).copied().collect();
+        let body = json!({"model": model, "messages": [{"role": "user", "content": "x"}]}).to_string();
+        let answer = send(&stage, "POST", CHAT, &headers, &body);
+        assert_eq!(answer.status, 404, "{answer:?}");
+        message(&answer)
+    };
+    assert!(ask("assistent", &[]).contains("Did you mean assistant?"), "{}", ask("assistent", &[]));
+    assert!(ask("assistent", &[JA]).contains("assistant のことでしょうか"), "{}", ask("assistent", &[JA]));
+    assert!(!ask("something-else", &[]).contains("Did you mean"));
 }

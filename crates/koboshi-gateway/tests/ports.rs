@@ -21,7 +21,7 @@ const FEW_PORTS: &str =
 const INSIDE: &str = "KOBOSHI_TEST_FEW_PORTS";
 
 #[test]
-fn without_local_ports_nobody_is_blamed_and_another_provider_answers() {
+fn without_local_ports_no_provider_is_blamed_and_another_one_answers() {
     if std::env::var_os(INSIDE).is_some() {
         return in_a_network_with_few_ports();
     }

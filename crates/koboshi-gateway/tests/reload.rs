@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
-mod common;
-
 use std::io::Write;
 
-use common::*;
+use crate::common::*;
 use koboshi_config::gateway::ClientKey;
 use koboshi_gateway::StartError;
 use sha2::{Digest, Sha256};
@@ -43,7 +41,7 @@ fn a_bad_config_keeps_the_old_one() {
     let mut answers = stage.config.clone();
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"answers: [{txt: 1}]").unwrap();
-    answers.degrade.answers = Some(file.path().to_owned());
+    answers.degrade.answers_file = Some(file.path().to_owned());
     for bad in [unknown, address, rules, answers] {
         let error = stage.gateway.reload(bad).unwrap_err();
         assert!(!error.to_string().is_empty());
@@ -59,9 +57,9 @@ fn keys_and_prepared_answers_change_with_the_config() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(b"answers: [{text: {en: away}}]").unwrap();
     let mut config = stage.config.clone();
-    config.degrade.answers = Some(file.path().to_owned());
+    config.degrade.answers_file = Some(file.path().to_owned());
     let sha256 = Sha256::digest(b"kbs-new").iter().map(|byte| format!("{byte:02x}")).collect();
-    config.keys.insert("laptop".to_owned(), ClientKey { sha256, tenant: None });
+    config.keys.insert("laptop".to_owned(), ClientKey { sha256, ..ClientKey::default() });
     stage.gateway.reload(config).unwrap();
     assert_error(&stage.ask(&chat(false)), 401, "unauthorized");
     assert_eq!(stage.post(&chat(false), &[("x-api-key", "kbs-new")]).content(), "away");
@@ -83,7 +81,7 @@ fn a_gateway_for_others_cannot_lose_its_keys_by_a_reload() {
     let mut open = config();
     open.serve.listen = "0.0.0.0:0".parse().unwrap();
     let sha256 = Sha256::digest(b"kbs-key").iter().map(|byte| format!("{byte:02x}")).collect();
-    open.keys.insert("laptop".to_owned(), ClientKey { sha256, tenant: None });
+    open.keys.insert("laptop".to_owned(), ClientKey { sha256, ..ClientKey::default() });
     let gateway = start(open.clone(), &koboshi_store::MemoryStore::default()).unwrap();
     open.keys.clear();
     assert!(matches!(gateway.reload(open), Err(StartError::Open(_))));

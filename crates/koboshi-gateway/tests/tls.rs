@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use common::*;
+use crate::common::*;
 use koboshi_config::Config;
 use koboshi_config::gateway::{Commit, RouteConfig};
 use koboshi_store::{EntryKind, MemoryStore};
@@ -34,7 +32,7 @@ fn secure(speaks: Protocol, chain: &[&str], change: impl FnOnce(&mut Config)) ->
     Stage { gateway, one, two, store, config }
 }
 
-/// Somebody on the way to a provider who forgets connections: they stay open, and nothing passes any more.
+/// A middlebox that drops connections silently: they stay open, and nothing passes any more.
 struct Forgetful {
     port: u16,
     forgotten: Arc<AtomicU64>,
@@ -80,7 +78,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, number: u64, forgotten: &AtomicU
 
 /// A connection that hangs costs the requests that are on it their attempt, and no others: the next ones open another.
 #[test]
-fn a_connection_that_hangs_is_not_used_again_and_harms_nobody_else() {
+fn a_connection_that_hangs_is_not_used_again_and_harms_no_other_request() {
     let mut way = None;
     let stage = secure(Protocol::Http2, &["one/ok", "two/ok"], |config| {
         let one = config.providers.get_mut("one").unwrap();
@@ -89,7 +87,9 @@ fn a_connection_that_hangs_is_not_used_again_and_harms_nobody_else() {
         let relay = Forgetful::before(port);
         one.base_url = Some(url.replace(&port.to_string(), &relay.port.to_string()));
         way = Some(relay);
-        timeouts(config, "one", |limits| (limits.first, limits.whole) = (Some(ms(1500)), Some(ms(1500))));
+        timeouts(config, "one", |limits| {
+            (limits.first_token, limits.unary) = (Some(ms(1500)), Some(ms(1500)));
+        });
         config.routes.insert("only".to_owned(), route(&["one/ok"]));
     });
     assert_whole(&stage.ask(&chat(false)), &chat(false));
@@ -184,10 +184,10 @@ fn a_client_that_leaves_ends_its_stream_and_not_the_connection() {
 }
 
 #[test]
-fn nobody_notices_a_secure_primary_that_falls_in_every_way() {
+fn clients_notice_no_failure_of_a_secure_primary_of_any_kind() {
     for speaks in BOTH {
         let stage = secure(speaks, &["one/chaos", "two/ok"], |config| {
-            config.serve.hold = ms(200);
+            config.serve.first_byte_hold = ms(200);
             config.routes.insert("prefilled".to_owned(), route(&["one/chaos", "two/ok?seed=1"]));
             model(config, "two/ok?seed=1", |facts| facts.prefill = Some(true));
             let complete = RouteConfig { commit: Commit::Complete, ..route(&["one/chaos", "two/ok"]) };
@@ -195,8 +195,8 @@ fn nobody_notices_a_secure_primary_that_falls_in_every_way() {
             config.breaker.open.first = ms(20);
             config.breaker.open.cap = ms(40);
             timeouts(config, "one", |limits| {
-                limits.first = Some(ms(500));
-                limits.whole = Some(ms(500));
+                limits.first_token = Some(ms(500));
+                limits.unary = Some(ms(500));
                 limits.idle = Some(ms(500));
             });
         });
@@ -204,12 +204,12 @@ fn nobody_notices_a_secure_primary_that_falls_in_every_way() {
         Crowd::before(stage.gateway.address()).ask(32, 200, |_| {});
         let (one, two) = stage.calls();
         assert!(one > 60 && two > 10, "both were needed: {one}, {two}");
-        stage.is_quiet();
+        stage.wait_until_quiet();
     }
 }
 
 #[test]
-fn a_certificate_that_nobody_vouches_for_is_said_and_not_tried_again() {
+fn an_untrusted_certificate_is_named_and_not_tried_again() {
     for speaks in BOTH {
         let stage = secure(speaks, &["one/ok"], |config| {
             config.routes.insert("both".to_owned(), route(&["one/ok", "two/ok"]));
@@ -301,7 +301,7 @@ fn a_server_that_leaves_in_the_middle_of_an_answer_is_made_good() {
         assert_whole(&to_the_end(stream), &chat(true));
     }
     let (one, two) = stage.calls();
-    assert!(one + two > 3, "somebody else had to go on: {one}, {two}");
+    assert!(one + two > 3, "another target had to continue: {one}, {two}");
     let entry = stage.journal("the fault", |entry| entry.what == EntryKind::Fault);
     assert_eq!(entry.kind.as_deref(), Some("connection_closed"), "{entry:?}");
 }

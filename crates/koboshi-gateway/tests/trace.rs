@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod desk;
-
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, channel};
 
-use desk::{JSON, address, ask, chat, chat_with, config, get, read_head, send, start};
+use crate::operator::{JSON, address, ask, chat, chat_with, config, get, read_head, send, start};
 use koboshi_gateway::Gateway;
 use koboshi_sim::{Ask, play};
 use koboshi_testkit::{DEADLINE, Upstream, until};
@@ -152,7 +150,7 @@ fn an_answer_that_failed_says_why_and_who_sends_is_named() {
     let request = collector.got.recv_timeout(DEADLINE).unwrap();
     let resource = request.resource_spans[0].resource.clone().unwrap();
     assert_eq!(said(&resource.attributes, "service.name").as_deref(), Some("koboshi"));
-    assert_eq!(said(&resource.attributes, "service.instance.id").as_deref(), Some("desk"));
+    assert_eq!(said(&resource.attributes, "service.instance.id").as_deref(), Some("operator-test"));
     let spans = &request.resource_spans[0].scope_spans[0].spans;
     let root = spans.iter().find(|span| span.parent_span_id.is_empty()).unwrap();
     assert_eq!(said(&root.attributes, "error.type").as_deref(), Some("quota_exceeded"));
@@ -160,7 +158,7 @@ fn an_answer_that_failed_says_why_and_who_sends_is_named() {
 }
 
 #[test]
-fn a_client_that_goes_away_is_told_apart_from_an_answer() {
+fn a_client_that_disconnects_differs_from_an_answer() {
     let collector = Collector::start();
     let gateway = gateway(collector.port);
     let at = address(&gateway);
@@ -249,7 +247,7 @@ fn an_attempt_that_we_gave_up_has_its_span_too() {
 }
 
 #[test]
-fn what_the_client_does_not_sample_is_not_told() {
+fn what_the_client_does_not_sample_is_not_sent() {
     let collector = Collector::start();
     let gateway = gateway(collector.port);
     let unsampled = CLIENT.replace("-01", "-00");
@@ -260,9 +258,9 @@ fn what_the_client_does_not_sample_is_not_told() {
 
 #[test]
 fn a_collector_that_is_away_costs_spans_and_nothing_else() {
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = nobody.local_addr().unwrap().port();
-    drop(nobody);
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = unused.local_addr().unwrap().port();
+    drop(unused);
     let gateway = gateway(port);
     let at = address(&gateway);
     assert_eq!(chat(at, "talk").status, 200);

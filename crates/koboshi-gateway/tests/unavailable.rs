@@ -1,10 +1,8 @@
-//! What users are told when nobody can answer, in their language.
+//! What users read when no target can answer, in their language.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod desk;
-
-use desk::{JSON, address, ask, chat, chat_with, config, start};
+use crate::operator::{JSON, address, ask, chat, chat_with, config, start};
 use serde_json::{Value, json};
 
 #[test]
@@ -15,7 +13,7 @@ fn the_error_of_a_spent_chain_has_a_text_for_users() {
         ("ja", "申し訳ございません。AI アシスタントが現在利用できません。"),
         ("en", "Sorry, the AI assistant is currently unavailable."),
     ] {
-        // The first time the quota itself, then that everybody rests.
+        // The first time the quota itself, then that every target is in cooldown.
         let answer = chat_with(at, "talk", &[("accept-language", lang)]);
         let said = answer.json()["error"]["koboshi"]["userMessage"].clone();
         assert!(said.as_str().is_some_and(|said| said.starts_with(text)), "{lang}: {answer:?}");
@@ -38,7 +36,7 @@ fn prepared_answers_come_with_their_notice_and_follow_a_reload() {
     let file = folder.path().join("answers.yaml");
     let write = |text: &str| std::fs::write(&file, text).unwrap();
     let mut told = config("routes: {talk: [sim/quota]}\n");
-    told.degrade.answers = Some(file.clone());
+    told.degrade.answers_file = Some(file.clone());
     write("answers: [{text: {en: first}}]\n");
     let gateway = start(told.clone());
     let at = address(&gateway);

@@ -1,8 +1,8 @@
-//! What the loop guard says, in words: the block for the person, the note for the model.
+//! The texts of the loop guard: the block for the person, the note for the model.
 //!
-//! The core decides what repeats and which steps help; here it becomes text. The block says what repeats and how often,
-//! what that means, one example of what came back (redacted by the core), numbered steps and a question. Notes begin
-//! with the guard's mark, so that the guard knows its own words when they come back.
+//! The core decides what repeats and which steps help; this module writes the text. The block states what repeats and how often,
+//! what that means, one example of a result (redacted by the core), numbered steps and a question. Notes begin
+//! with the guard's mark, so that the guard recognises its own notes.
 
 use koboshi::classify::{OwnCategory, Texts};
 use koboshi::guard::{Finding, Forbids, NOTE_MARK, Reach, Rule, Step, Suggestion};
@@ -80,12 +80,12 @@ pub fn what(phrases: &Phrases, lang: Lang, suggestion: &Suggestion) -> String {
     text(phrases, lang, &format!("guard-what-{}", suggestion.rule.name()), &args)
 }
 
-/// What the model is told about a finding: at a note what repeats, at a stop what is forbidden from now on. Where no stop
+/// The note to the model about a finding: what repeats, or at a stop what is forbidden from now on. Where no stop
 /// follows, none is announced. `ways_out` are the tools that stay allowed when all others are forbidden.
 #[must_use]
 pub fn note(phrases: &Phrases, lang: Lang, finding: &Finding, reach: Reach, ways_out: &[&str]) -> String {
     let forbids = finding.forbids().filter(|_| finding.stops);
-    // The stop is announced when it is next, not half-way to it.
+    // The stop is announced right before it, not earlier.
     let is_next = finding.stops && finding.count.saturating_add(1) >= finding.limit;
     let id = match (forbids, finding.rule, finding.stops) {
         (Some(Forbids::Calls), ..) => "guard-note-forbids-calls",
@@ -118,7 +118,7 @@ pub fn note(phrases: &Phrases, lang: Lang, finding: &Finding, reach: Reach, ways
     format!("{NOTE_MARK} {}", text(phrases, lang, id, &args))
 }
 
-/// What the model is told of a call that was refused and not run. Without a reason of its own the call was refused because
+/// The result that the model reads for a call that was refused and not run. Without a reason of its own the call was refused because
 /// another one of the same response was.
 #[must_use]
 pub fn refusal(
@@ -139,12 +139,12 @@ pub fn refusal(
     format!("{NOTE_MARK} {}", text(phrases, lang, id, &[("tools", tool), ("others", &others)]))
 }
 
-/// Tools that are named; the rest is counted.
-const MOST_NAMES: usize = 5;
+/// How many tools are named; the rest is counted.
+const MAX_NAMES: usize = 5;
 
 fn names<'a>(lang: Lang, tools: impl ExactSizeIterator<Item = &'a str>) -> String {
-    let more = tools.len().saturating_sub(MOST_NAMES);
-    let mut named: Vec<String> = tools.take(MOST_NAMES).map(str::to_owned).collect();
+    let more = tools.len().saturating_sub(MAX_NAMES);
+    let mut named: Vec<String> = tools.take(MAX_NAMES).map(str::to_owned).collect();
     if more > 0 {
         named.push(format!("+{more}"));
     }
@@ -282,7 +282,7 @@ mod tests {
         }
     }
 
-    /// A model that is told of an end that never comes learns that notes mean nothing.
+    /// A model that is warned of a stop that never comes learns to ignore notes.
     #[test]
     fn no_note_threatens_with_a_stop_that_will_not_come() {
         let phrases = Phrases::new().unwrap();

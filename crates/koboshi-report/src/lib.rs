@@ -1,9 +1,10 @@
-//! What Koboshi says to people.
+//! The texts of Koboshi for people.
 //!
-//! The core decides in kinds and flags; this crate turns them into words. It deliberately decides
-//! nothing, and it never adds text of the other side to a sentence: what a provider said is for operators,
+//! The core decides in kinds and flags; this crate turns them into words. It decides
+//! nothing, and it never adds a provider's text to a sentence: a provider's message is for operators,
 //! redacted, and shown apart.
 
+pub mod fault_words;
 pub mod guard;
 pub mod phrase;
 pub mod reask;

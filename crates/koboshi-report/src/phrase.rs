@@ -20,6 +20,8 @@ use koboshi::fault::{Fault, Kind, Origin, Sub};
 use koboshi::wait::print_duration;
 use unic_langid::LanguageIdentifier;
 
+use crate::fault_words::{is_bare, is_of_model};
+
 /// A language that Koboshi speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Lang {
@@ -38,6 +40,15 @@ impl Lang {
     pub fn from_tag(tag: &str) -> Option<Self> {
         let primary = tag.trim().split(['-', '_', '.', '@']).next()?;
         Self::ALL.iter().copied().find(|lang| primary.eq_ignore_ascii_case(lang.name()))
+    }
+
+    /// What stands between the parts of a list.
+    #[must_use]
+    pub const fn comma(self) -> &'static str {
+        match self {
+            Self::En => ", ",
+            Self::Ja => "、",
+        }
     }
 
     /// The tag of the language.
@@ -85,7 +96,7 @@ pub struct Phrases {
     ja: FluentBundle<FluentResource>,
 }
 
-// By hand: bundles cannot be printed, and nobody wants to read them.
+// By hand: bundles cannot be printed.
 impl std::fmt::Debug for Phrases {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Phrases").finish_non_exhaustive()
@@ -129,6 +140,12 @@ impl Phrases {
     #[must_use]
     pub fn cause(&self, lang: Lang, fault: &Fault) -> String {
         let kind = fault.kind.name();
+        if is_bare(fault) {
+            return self.text(lang, "cause-bare", &[]).unwrap_or_default();
+        }
+        if is_of_model(fault) {
+            return self.text(lang, "cause-quota-exceeded-model", &[]).unwrap_or_default();
+        }
         let finer = fault.sub.and_then(|sub| self.text(lang, &format!("cause-{kind}-{}", sub.name()), &[]));
         let own = || self.text(lang, &format!("cause-{kind}-own"), &[]);
         finer
@@ -138,8 +155,8 @@ impl Phrases {
             .unwrap_or_else(|| fault.origin.name().to_owned())
     }
 
-    /// A length of time as people count it down: `1h 59m 33s`, `1時間59分33秒`. Nobody waits for
-    /// milliseconds, so they are shown only where nothing else is left.
+    /// A length of time as a countdown: `1h 59m 33s`, `1時間59分33秒`. Milliseconds matter to no reader, so they are shown only
+    /// below one second.
     #[must_use]
     pub fn countdown(&self, lang: Lang, length: Duration) -> String {
         let whole =

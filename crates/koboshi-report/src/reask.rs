@@ -1,17 +1,17 @@
 //! The words of a re-ask: to the model, to the user, and to the debug log.
 //!
-//! The sentences are phrases; this only puts them together. Model and user get different ones: the model is told what to
+//! The sentences are phrases; this module joins them. Model and user get different ones: the model reads what to
 //! write, the user only that it did not work yet.
 
 use koboshi::args::{Change, Defect, Verdict};
-use koboshi::reask::{Ask, Called, Step};
+use koboshi::reask::{Ask, ModelCall, Step};
 
 use crate::phrase::{Lang, Phrases};
 
-/// Changes of one call that a debug line names.
+/// How many changes of one call a debug line names.
 const MAX_CHANGES: usize = 20;
 
-/// What the model is told, as the result of its call.
+/// The result of its call that the model reads.
 #[must_use]
 pub fn for_model(phrases: &Phrases, lang: Lang, step: &Step) -> Option<String> {
     let (ask, ends) = match step {
@@ -42,14 +42,14 @@ pub fn for_model(phrases: &Phrases, lang: Lang, step: &Step) -> Option<String> {
         let path = if miss.path.is_empty() { "/" } else { &miss.path };
         text.push_str(&format!("\n- {path}: {}", miss.demand));
     }
-    // What is to be written helps whoever may write again; what the limit cut was none of its mistakes.
+    // The expected form helps a model that may write again; a cut by the limit was no mistake of the model.
     if !ends && !ask.cut && !ask.hint.is_empty() {
         text.push_str(&format!("\n{}", say(phrases, lang, "json-form", &[("form", &ask.hint)])));
     }
     Some(text)
 }
 
-/// The sentence for a defect that is none of syntax: to be told of one would send the model looking for it.
+/// The sentence for a defect other than syntax: a sentence about syntax would make the model search for a syntax error.
 fn own_words(defect: Defect) -> Option<&'static str> {
     match defect {
         Defect::Schema => Some("json-what-schema"),
@@ -76,7 +76,7 @@ pub fn for_user(phrases: &Phrases, lang: Lang, step: &Step) -> Option<String> {
 
 /// What a debug log gets, in debug mode only: every call, what its check found, and what was changed or asked for.
 #[must_use]
-pub fn debug_lines(called: &Called<'_>, verdict: &Verdict, step: &Step) -> Vec<String> {
+pub fn debug_lines(called: &ModelCall<'_>, verdict: &Verdict, step: &Step) -> Vec<String> {
     let shown = koboshi::redact::Redactor::new().excerpt(called.text, 400);
     let mut lines = vec![format!("[KOBOSHI] Detected functionCall: {} {shown}", called.tool)];
     match verdict {
@@ -96,15 +96,18 @@ pub fn debug_lines(called: &Called<'_>, verdict: &Verdict, step: &Step) -> Vec<S
     match step {
         Step::Reask(ask) => {
             wrong(ask);
-            lines.push(format!("[KOBOSHI] Retry attempt {}/{}", ask.attempt, ask.most));
+            lines.push(format!("[KOBOSHI] Retry attempt {}/{}", ask.attempt, ask.max_attempts));
         }
         Step::GiveUp(ask) => {
             wrong(ask);
-            lines.push(if ask.attempt >= ask.most {
-                format!("[KOBOSHI] Maximum retry attempts ({}) exceeded", ask.most)
+            lines.push(if ask.attempt >= ask.max_attempts {
+                format!("[KOBOSHI] Maximum retry attempts ({}) exceeded", ask.max_attempts)
             } else {
-                // Ended early: the maximum was not reached, and nobody should look for the missing tries.
-                format!("[KOBOSHI] Stopped at attempt {}/{}: the same defect again", ask.attempt, ask.most)
+                // Ended early: the maximum was not reached, and a reader should not look for the missing attempts.
+                format!(
+                    "[KOBOSHI] Stopped at attempt {}/{}: the same defect again",
+                    ask.attempt, ask.max_attempts
+                )
             });
         }
         _ => {}
@@ -147,8 +150,8 @@ mod tests {
         );
     }
 
-    fn called(text: &str) -> Called<'_> {
-        Called { id: "call_7", tool: "move_to", text }
+    fn called(text: &str) -> ModelCall<'_> {
+        ModelCall { id: "call_7", tool: "move_to", text }
     }
 
     /// The three examples of the design that asked for this, word for word.
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn after_three_the_user_and_the_model_are_told_that_it_ends() {
+    fn after_three_the_user_and_the_model_learn_that_it_ends() {
         let phrases = Phrases::new().unwrap();
         let mut lineage = Lineage::new();
         step(&mut lineage, "{x: 1}", Finish::Done);

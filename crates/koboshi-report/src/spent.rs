@@ -5,7 +5,7 @@ use koboshi::fault::Kind;
 
 use crate::phrase::{Lang, Phrases};
 
-/// What a person is told when a call did not succeed.
+/// The sentence for a call that did not succeed.
 ///
 /// ```
 /// use koboshi::call::{End, Failed};
@@ -15,8 +15,8 @@ use crate::phrase::{Lang, Phrases};
 ///
 /// let phrases = Phrases::new()?;
 /// let failed = Failed { target: 0, fault: Box::new(Fault::of(Kind::Timeout, "example")) };
-/// let said = spent(&phrases, Lang::En, &End::Failed(vec![failed; 3]));
-/// assert!(said.starts_with("The AI provider did not answer within the time limit. (timeout, 3 attempts)"));
+/// let sentence = spent(&phrases, Lang::En, &End::Failed(vec![failed; 3]));
+/// assert!(sentence.starts_with("The AI provider did not answer within the time limit. (timeout, 3 attempts)"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]

@@ -1,7 +1,7 @@
 //! Times as people read them: in their own zone, in their own form, and as part of a sentence.
 //!
-//! Nobody who reads an error wants to convert UTC. The caller knows the reader's zone and hands it in; where it is not known, UTC is named
-//! as such. Times to wait for are rounded up to the minute: a minute too early would be a retry in vain.
+//! A reader of an error should not have to convert UTC. The caller passes the reader's zone; where it is unknown, UTC is named
+//! as such. Times to wait for are rounded up to the minute: a retry one minute too early would fail.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use jiff::{Timestamp, Zoned};
 
 use crate::phrase::{Lang, Phrases};
 
-/// A wait of up to this is said as a length, a longer one as a time of day.
+/// A wait of up to this is written as a length, a longer one as a time of day.
 const MAX_LENGTH: Duration = Duration::from_secs(90);
 
 /// A time of day with its date and zone: `2026-11-17 12:36 JST`, `2026-11-17 12:36（日本時間）`.
@@ -35,7 +35,7 @@ pub fn local_hour(lang: Lang, time: &Zoned) -> String {
 #[must_use]
 pub fn zone_name(lang: Lang, time: &Zoned) -> String {
     let place = time.time_zone().iana_name();
-    // An offset alone is what a text of Japan leaves behind; of two places with one offset only this one is meant.
+    // Texts from Japan often have only an offset; Japan is meant by it.
     let is_japan = place == Some("Asia/Tokyo") || (place.is_none() && time.offset() == JAPAN);
     if lang == Lang::Ja && is_japan {
         return "日本時間".to_owned();
@@ -60,7 +60,7 @@ pub fn try_again(phrases: &Phrases, lang: Lang, until: Timestamp, now: Timestamp
     said(phrases, lang, "try-again", until, now, zone)
 }
 
-/// When the gateway asks its provider again, as a sentence, where nobody knows whether that helps.
+/// When the gateway asks its provider again, as a sentence, where it is not known whether that helps.
 #[must_use]
 pub fn asks_again(phrases: &Phrases, lang: Lang, until: Timestamp, now: Timestamp, zone: TimeZone) -> String {
     said(phrases, lang, "asks-again", until, now, zone)
@@ -79,8 +79,8 @@ fn said(phrases: &Phrases, lang: Lang, id: &str, until: Timestamp, now: Timestam
 
 const ONE: Duration = Duration::from_secs(1);
 
-/// Up to the next full minute. Less than a second is nothing: a time that was passed on from clock to clock has a little more than was stated,
-/// and would become another minute.
+/// Rounds up to the next full minute. Less than a second is ignored: a time that was passed from clock to clock is a little later than
+/// stated, and would become another minute.
 fn rounded_up(time: &Zoned) -> Zoned {
     let whole = time.second() == 0;
     let next = if whole { time.clone() } else { time.saturating_add(jiff::Span::new().minutes(1)) };

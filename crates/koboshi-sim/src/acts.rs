@@ -1,9 +1,9 @@
 //! An answer on its way, act by act, in no dialect.
 //!
-//! An act is what a vendor does in one go: it begins, says a piece, begins a call, ends. How it is written is up to the
-//! [`Writer`](crate::voice::Voice). Falls are counted in acts, so that they come at the same word in every dialect.
+//! An act is one step of an answer: it begins, sends a piece, begins a call, ends. How it is written is up to the
+//! [`Writer`](crate::writer::Writer). Falls are counted in acts, so that they come at the same word in every dialect.
 
-use crate::answer::{Answer, InPieces, Speech};
+use crate::answer::{Answer, InPieces, SpokenText};
 
 /// One act.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,9 +12,9 @@ pub(crate) enum Act {
     Open { calls: bool },
     /// A piece of the thought.
     Thought(String),
-    /// The seal of the thought, after which no more is thought.
+    /// The signature of the thought, which ends it.
     Seal(String),
-    /// A piece of the words.
+    /// A piece of the text.
     Text(String),
     /// A call begins.
     Call(Head),
@@ -24,7 +24,7 @@ pub(crate) enum Act {
     CallEnd,
     /// The answer ends, for this reason.
     Finish { reason: &'static str, tokens: TokenCount },
-    /// What it cost, where that is said apart.
+    /// What it cost, where that is sent apart.
     Usage(TokenCount),
     /// The end mark.
     Done,
@@ -40,10 +40,10 @@ pub(crate) struct Head {
     pub(crate) free_text: bool,
 }
 
-/// What an answer cost so far.
+/// What an answer has cost up to now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct TokenCount {
-    /// Pieces of words and arguments.
+    /// Pieces of text and arguments.
     pub(crate) given: u64,
     /// Pieces of thought.
     pub(crate) thought: u64,
@@ -64,7 +64,7 @@ impl Act {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum NextAct {
     Open,
     Thought,
     Text,
@@ -79,22 +79,22 @@ enum Next {
 #[derive(Debug)]
 pub(crate) struct Acts {
     answer: Answer,
-    /// What is left of the thought, of the words, of the calls, and of the arguments of the current one.
-    thought: Option<Speech>,
-    speech: Speech,
+    /// What is left of the thought, of the text, of the calls, and of the arguments of the current one.
+    thought: Option<SpokenText>,
+    speech: SpokenText,
     calls: std::vec::IntoIter<InPieces>,
     pieces: Option<std::vec::IntoIter<String>>,
     index: u64,
     tokens: TokenCount,
     usage: bool,
-    next: Next,
+    next: NextAct,
 }
 
 impl Acts {
-    /// With `usage` the cost is said apart.
+    /// With `usage` the cost is sent apart.
     pub(crate) fn new(mut answer: Answer, usage: bool) -> Self {
         let calls = answer.calls.clone().into_iter();
-        // What they say is told once; that there are calls must be known to the end.
+        // The calls themselves are sent once; that there are calls must be known to the end.
         answer.calls.iter_mut().for_each(|call| call.arguments.clear());
         Self {
             thought: answer.thought.as_ref().map(|thought| thought.words.clone()),
@@ -104,14 +104,14 @@ impl Acts {
             index: 0,
             tokens: TokenCount::default(),
             usage,
-            next: Next::Open,
+            next: NextAct::Open,
             answer,
         }
     }
 
     /// Everything that is still to come is left out but the finish, which has this reason.
     pub(crate) fn finish_as(&mut self, reason: &'static str) -> Act {
-        self.next = if self.usage { Next::Usage } else { Next::Done };
+        self.next = if self.usage { NextAct::Usage } else { NextAct::Done };
         Act::Finish { reason, tokens: self.tokens }
     }
 
@@ -148,30 +148,30 @@ impl Iterator for Acts {
     fn next(&mut self) -> Option<Act> {
         loop {
             let (act, then) = match self.next {
-                Next::Open => {
-                    self.next = Next::Thought;
+                NextAct::Open => {
+                    self.next = NextAct::Thought;
                     return Some(Act::Open { calls: !self.answer.calls.is_empty() });
                 }
-                Next::Thought => (self.thought(), Next::Text),
-                Next::Text => {
+                NextAct::Thought => (self.thought(), NextAct::Text),
+                NextAct::Text => {
                     let piece = self.speech.next();
                     self.tokens.given = self.tokens.given.saturating_add(u64::from(piece.is_some()));
-                    (piece.map(Act::Text), Next::Call)
+                    (piece.map(Act::Text), NextAct::Call)
                 }
-                Next::Call => (self.call(), Next::Finish),
-                Next::Finish => {
+                NextAct::Call => (self.call(), NextAct::Finish),
+                NextAct::Finish => {
                     let reason = self.answer.finish(&self.speech);
                     return Some(self.finish_as(reason));
                 }
-                Next::Usage => {
-                    self.next = Next::Done;
+                NextAct::Usage => {
+                    self.next = NextAct::Done;
                     return Some(Act::Usage(self.tokens));
                 }
-                Next::Done => {
-                    self.next = Next::Over;
+                NextAct::Done => {
+                    self.next = NextAct::Over;
                     return Some(Act::Done);
                 }
-                Next::Over => return None,
+                NextAct::Over => return None,
             };
             if act.is_some() {
                 return act;

@@ -1,9 +1,9 @@
-//! What a healthy provider says: words, an object, or tool calls; and how it ends.
+//! What a healthy provider answers: text, an object, or tool calls; and how it ends.
 
 use koboshi_wire::Dialect;
 
-use crate::chance::Print;
-use crate::fall::{Fall, Form, Manner};
+use crate::chance::Fingerprint;
+use crate::fall::{Fall, Form, PlayOptions};
 use crate::generator::{TextGenerator, pieces};
 use crate::request::{Request, Shape, Thinks, parsed};
 use crate::schema::example;
@@ -15,28 +15,28 @@ const PIECE: usize = 8;
 /// Pieces of a thought.
 const THOUGHT: u64 = 12;
 
-/// Gemini's reason for an answer whose call nobody can read.
+/// Gemini's reason for an answer whose call cannot be read.
 pub(crate) const MALFORMED: &str = "MALFORMED_FUNCTION_CALL";
 
-/// What is said.
+/// The content of an answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     /// What was thought before.
     pub(crate) thought: Option<Thought>,
-    pub(crate) speech: Speech,
+    pub(crate) speech: SpokenText,
     pub(crate) calls: Vec<InPieces>,
     /// The calls were cut by the limit of tokens.
     calls_cut: bool,
-    /// A call was so broken that the vendor tells only that there was one.
+    /// A call was so broken that the vendor only reports that there was one.
     is_malformed: bool,
 }
 
 /// What is shown of the thinking.
 #[derive(Debug, Clone)]
 pub(crate) struct Thought {
-    /// Its words; none where only the seal is shown.
-    pub(crate) words: Speech,
-    /// What proves that it is this provider's.
+    /// Its text; none where only the signature is shown.
+    pub(crate) words: SpokenText,
+    /// The provider's signature.
     pub(crate) signature: String,
 }
 
@@ -49,9 +49,9 @@ pub(crate) struct InPieces {
     pub(crate) free_text: bool,
 }
 
-/// Words, piece by piece, up to the limit of tokens.
+/// Text, piece by piece, up to the limit of tokens.
 #[derive(Debug, Clone)]
-pub(crate) struct Speech {
+pub(crate) struct SpokenText {
     source: Source,
     left: u64,
 }
@@ -63,16 +63,16 @@ enum Source {
 }
 
 impl Answer {
-    pub(crate) fn of(request: &Request<'_>, dialect: Dialect, manner: &Manner, fall: Fall) -> Self {
+    pub(crate) fn of(request: &Request<'_>, dialect: Dialect, options: &PlayOptions, fall: Fall) -> Self {
         let print = request.print();
-        let most = request.most().unwrap_or(u64::MAX);
+        let max = request.max_output().unwrap_or(u64::MAX);
         let broken = match fall {
             Fall::BrokenArgs { form, always } if always || request.is_first_ask() => Some(form),
             _ => None,
         };
         let nothing = Self {
             thought: None,
-            speech: Speech::of(Vec::new(), most),
+            speech: SpokenText::of(Vec::new(), max),
             calls: Vec::new(),
             calls_cut: false,
             is_malformed: false,
@@ -84,23 +84,23 @@ impl Answer {
             Fall::Loop { stubborn } => tool::repeated(request, print, stubborn),
             _ => None,
         };
-        let calls = repeated.unwrap_or_else(|| tool::calls(request, print, broken, manner.makes_up_calls));
+        let calls = repeated.unwrap_or_else(|| tool::calls(request, print, broken, options.makes_up_calls));
         let thought = thought(request, dialect, print);
         if calls.is_empty() {
-            let speech = words(request, print, manner.chunks, most, manner.makes_up_calls);
+            let speech = words(request, print, options.chunks, max, options.makes_up_calls);
             return Self { thought, speech, ..nothing };
         }
-        let speech = words(request, print, Some(manner.say), most, manner.makes_up_calls);
+        let speech = words(request, print, Some(options.say), max, options.makes_up_calls);
         let is_malformed = dialect.withholds_malformed_calls() && broken == Some(Form::Truncated);
         if is_malformed {
             return Self { thought, speech, is_malformed, ..nothing };
         }
-        let (calls, calls_cut) = within(calls, most.saturating_sub(manner.say));
+        let (calls, calls_cut) = within(calls, max.saturating_sub(options.say));
         Self { thought, speech, calls, calls_cut, is_malformed }
     }
 
-    /// How it ends, once everything is said. `speech` is what is left of the words.
-    pub(crate) fn finish(&self, speech: &Speech) -> &'static str {
+    /// How it ends, once everything is sent. `speech` is what is left of the text.
+    pub(crate) fn finish(&self, speech: &SpokenText) -> &'static str {
         match (!self.calls.is_empty(), self.calls_cut) {
             _ if self.is_malformed => MALFORMED,
             (_, true) => "length",
@@ -110,7 +110,7 @@ impl Answer {
         }
     }
 
-    /// Pieces of words and arguments.
+    /// Pieces of text and arguments.
     pub(crate) fn size(&self) -> u64 {
         let arguments: usize = self.calls.iter().map(|call| call.arguments.len() + 1).sum();
         let thought = self.thought.as_ref().map_or(0, |thought| thought.words.clone().count());
@@ -119,7 +119,7 @@ impl Answer {
     }
 }
 
-impl Speech {
+impl SpokenText {
     fn of(pieces: Vec<String>, left: u64) -> Self {
         Self { source: Source::Pieces(pieces.into_iter()), left }
     }
@@ -134,7 +134,7 @@ impl Speech {
     }
 }
 
-impl Iterator for Speech {
+impl Iterator for SpokenText {
     type Item = String;
 
     fn next(&mut self) -> Option<String> {
@@ -147,10 +147,10 @@ impl Iterator for Speech {
 }
 
 /// What is thought before the answer, in other words than it.
-fn thought(request: &Request<'_>, dialect: Dialect, print: Print) -> Option<Thought> {
+fn thought(request: &Request<'_>, dialect: Dialect, print: Fingerprint) -> Option<Thought> {
     let print = print.add("thought");
     let language = Language::of(&request.last_user());
-    let words = Speech {
+    let words = SpokenText {
         source: Source::TextGenerator(Box::new(TextGenerator::new(
             print.seed(),
             language,
@@ -163,7 +163,7 @@ fn thought(request: &Request<'_>, dialect: Dialect, print: Print) -> Option<Thou
             Thinks::Aloud => u64::MAX,
         },
     };
-    // Four letters and sixteen digits: base64 to those who decode it.
+    // Four letters and sixteen digits: valid base64 for clients that decode it.
     let whose = match dialect {
         Dialect::Chat => "simC",
         Dialect::Responses => "simR",
@@ -173,7 +173,13 @@ fn thought(request: &Request<'_>, dialect: Dialect, print: Print) -> Option<Thou
     Some(Thought { words, signature: format!("{whose}{:016x}", print.value()) })
 }
 
-fn words(request: &Request<'_>, print: Print, chunks: Option<u64>, most: u64, makes_up: bool) -> Speech {
+fn words(
+    request: &Request<'_>,
+    print: Fingerprint,
+    chunks: Option<u64>,
+    max: u64,
+    makes_up: bool,
+) -> SpokenText {
     let prefill = request.prefill();
     let object = match request.shape() {
         Shape::Text => None,
@@ -182,7 +188,7 @@ fn words(request: &Request<'_>, print: Print, chunks: Option<u64>, most: u64, ma
     };
     if let Some(object) = object.map(|object| object.to_string()) {
         let rest = prefill.as_deref().and_then(|begun| object.strip_prefix(begun)).unwrap_or(&object);
-        return Speech::of(pieces(rest, PIECE), most);
+        return SpokenText::of(pieces(rest, PIECE), max);
     }
     let language = Language::of(&request.last_user());
     let lead = if tool::holds_back(request, makes_up) {
@@ -198,7 +204,7 @@ fn words(request: &Request<'_>, print: Print, chunks: Option<u64>, most: u64, ma
         Some(begun) => generator().after(&begun).unwrap_or_else(generator),
         None => generator(),
     };
-    Speech { source: Source::TextGenerator(Box::new(generator)), left: most }
+    SpokenText { source: Source::TextGenerator(Box::new(generator)), left: max }
 }
 
 /// What an answer in JSON looks like where no schema is given.

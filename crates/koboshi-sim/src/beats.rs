@@ -1,7 +1,7 @@
 //! The pieces of a body, made one by one, and where they go wrong.
 //!
 //! A stream is healthy acts, each written as the dialect writes it, with one thing done to them. Every fall of a stream happens before its finish at the
-//! latest, however long it was told to wait: a fall that never comes would be no fall.
+//! latest, whatever number its parameter has: a fall that never comes would be none.
 
 use std::time::Duration;
 
@@ -17,20 +17,20 @@ pub struct Beats(Source);
 
 #[derive(Debug)]
 enum Source {
-    Made(std::vec::IntoIter<Beat>),
+    Given(std::vec::IntoIter<Beat>),
     Stream(Box<Stream>),
 }
 
 /// What is done to a stream.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Spoil {
+pub(crate) enum Damage {
     Nothing,
     /// It goes no further than this.
     Break {
         after: u64,
         bytes: u64,
     },
-    /// It goes no further than so many pieces of arguments.
+    /// It goes no further than this many pieces of arguments.
     BreakCall {
         pieces: u64,
     },
@@ -51,15 +51,15 @@ pub(crate) enum Spoil {
     NoDone,
 }
 
-/// Acts, who writes them, and what is done to them.
+/// Acts, their writer, and the fall.
 #[derive(Debug)]
 struct Stream {
     acts: Acts,
     writer: Writer,
-    spoil: Spoil,
+    spoil: Damage,
     /// A frame that comes after a broken one.
     held: Option<String>,
-    /// Acts so far, whether the dialect has anything to say to them or not.
+    /// The number of acts up to now, whether the dialect sends something for them or not.
     played: u64,
     sent: u64,
     first: Duration,
@@ -76,7 +76,7 @@ impl Beats {
         Self::from(vec![Beat { after: Duration::ZERO, bytes: body }])
     }
 
-    pub(crate) fn stream(acts: Acts, writer: Writer, spoil: Spoil, first: Duration, gap: Duration) -> Self {
+    pub(crate) fn stream(acts: Acts, writer: Writer, spoil: Damage, first: Duration, gap: Duration) -> Self {
         let stream = Stream { acts, writer, spoil, held: None, played: 0, sent: 0, first, gap, over: false };
         Self(Source::Stream(Box::new(stream)))
     }
@@ -85,7 +85,7 @@ impl Beats {
 /// Pieces made elsewhere, for plays of one's own.
 impl From<Vec<Beat>> for Beats {
     fn from(beats: Vec<Beat>) -> Self {
-        Self(Source::Made(beats.into_iter()))
+        Self(Source::Given(beats.into_iter()))
     }
 }
 
@@ -94,9 +94,9 @@ impl Iterator for Beats {
 
     fn next(&mut self) -> Option<Beat> {
         match &mut self.0 {
-            Source::Made(beats) => beats.next(),
+            Source::Given(beats) => beats.next(),
             Source::Stream(stream) => {
-                // A piece of nothing would end a body that is sent in chunks.
+                // An empty piece would end a chunked body.
                 let bytes = std::iter::from_fn(|| stream.next_frame()).find(|bytes| !bytes.is_empty())?;
                 let after = if stream.sent == 0 { stream.first } else { stream.gap };
                 stream.sent = stream.sent.saturating_add(1);
@@ -119,44 +119,44 @@ impl Stream {
         let is_last = matches!(act, Act::Finish { .. });
         let is_due = |after: u64| act.counts() && self.played >= after || is_last;
         match self.spoil {
-            Spoil::Break { after, bytes } if is_due(after) => {
+            Damage::Break { after, bytes } if is_due(after) => {
                 self.over = true;
                 let text = self.writer.write(act);
-                let most = usize::try_from(bytes).unwrap_or(usize::MAX).min(text.len().saturating_sub(1));
+                let max = usize::try_from(bytes).unwrap_or(usize::MAX).min(text.len().saturating_sub(1));
                 let mut opening = Bytes::from(text);
-                opening.truncate(most);
+                opening.truncate(max);
                 Some(opening)
             }
-            Spoil::BreakCall { pieces: 0 } if matches!(act, Act::Piece(_) | Act::CallEnd) || is_last => {
+            Damage::BreakCall { pieces: 0 } if matches!(act, Act::Piece(_) | Act::CallEnd) || is_last => {
                 self.over = true;
                 Some(Bytes::from(self.writer.opening()))
             }
-            Spoil::BreakCall { pieces } if matches!(act, Act::Piece(_)) => {
-                self.spoil = Spoil::BreakCall { pieces: pieces.saturating_sub(1) };
+            Damage::BreakCall { pieces } if matches!(act, Act::Piece(_)) => {
+                self.spoil = Damage::BreakCall { pieces: pieces.saturating_sub(1) };
                 Some(self.write(act))
             }
-            Spoil::BreakCall { .. } if is_last => {
+            Damage::BreakCall { .. } if is_last => {
                 self.over = true;
                 None
             }
-            Spoil::Frame { after, extra } if is_due(after) => {
-                self.spoil = Spoil::Nothing;
+            Damage::Frame { after, extra } if is_due(after) => {
+                self.spoil = Damage::Nothing;
                 self.played = self.played.saturating_add(1);
                 let text = self.writer.write(act);
                 let broken = broken(&text);
                 self.held = (extra || is_last).then_some(text);
                 Some(Bytes::from(broken))
             }
-            Spoil::Error { after } if is_due(after) => {
+            Damage::Error { after } if is_due(after) => {
                 self.over = true;
                 Some(Bytes::from(self.writer.error()))
             }
-            Spoil::Filter { after } if is_due(after) => {
-                self.spoil = Spoil::Nothing;
+            Damage::Filter { after } if is_due(after) => {
+                self.spoil = Damage::Nothing;
                 let finish = self.acts.finish_as("content_filter");
                 Some(self.write(finish))
             }
-            Spoil::NoDone if act == Act::Done => None,
+            Damage::NoDone if act == Act::Done => None,
             _ => Some(self.write(act)),
         }
     }

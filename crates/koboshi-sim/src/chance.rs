@@ -7,8 +7,8 @@ use koboshi::chance::Seed;
 /// A number from 0 to `count - 1`; 0 if there is no such number.
 pub(crate) fn below(seed: Seed, count: u64) -> u64 {
     // A length of `count` seconds, cut to whole ones: the core's draw without a cast from a float.
-    let most = count.saturating_sub(1);
-    seed.between(Duration::ZERO, Duration::from_secs(count.min(1 << 40))).as_secs().min(most)
+    let max = count.saturating_sub(1);
+    seed.between(Duration::ZERO, Duration::from_secs(count.min(1 << 40))).as_secs().min(max)
 }
 
 /// One of these.
@@ -19,14 +19,14 @@ pub(crate) fn pick<T>(seed: Seed, these: &[T]) -> Option<&T> {
 
 /// A fingerprint of parts of text, in order; where one part ends matters.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Print(u64);
+pub(crate) struct Fingerprint(u64);
 
-impl Print {
+impl Fingerprint {
     pub(crate) const fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    /// FNV-1a: short, well known, and nothing here is worth an attack.
+    /// FNV-1a: short, well known, and no protection against chosen texts is needed here.
     pub(crate) fn add(mut self, part: &str) -> Self {
         for byte in part.bytes().chain([0xff]) {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
@@ -56,6 +56,9 @@ mod tests {
 
     #[test]
     fn where_a_part_ends_matters() {
-        assert_ne!(Print::new().add("ab").add("c").value(), Print::new().add("a").add("bc").value());
+        assert_ne!(
+            Fingerprint::new().add("ab").add("c").value(),
+            Fingerprint::new().add("a").add("bc").value()
+        );
     }
 }

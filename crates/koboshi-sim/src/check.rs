@@ -1,4 +1,4 @@
-//! Whether a name can be asked for, before anybody asks: what is wrong with it, in parts that can be said in any language.
+//! Checks the name of a model before a request uses it: returns what is wrong with it, in parts that can be shown in any language.
 
 use crate::fall::Plan;
 use crate::name::{COMMON, Param};
@@ -34,7 +34,7 @@ pub enum NameError {
     Together,
 }
 
-/// Looks at the name of a model, without `sim/`, and at its parameters.
+/// Checks the name of a model, without `sim/`, and at its parameters.
 ///
 /// ```
 /// use koboshi_sim::{NameError, check};

@@ -1,4 +1,4 @@
-//! How many tokens a request has, as the vendors count them for whoever asks.
+//! How many tokens a request has, as the vendors' endpoints for it answer.
 
 use koboshi_wire::Dialect;
 use serde_json::json;
@@ -18,10 +18,7 @@ pub fn count(ask: &Ask<'_>) -> Play {
         Ok(plan) => plan,
         Err(play) => return play,
     };
-    let latency = match plan.fall {
-        Fall::SlowFirst { after, .. } => plan.manner.latency.saturating_add(after),
-        _ => plan.manner.latency,
-    };
+    let latency = plan.whole_latency();
     if !ask.dialect.has_token_count() {
         let says = "Chat completions have no way to count tokens.".to_owned();
         return stage.failure(&Problem::Request { says, param: None }, latency);

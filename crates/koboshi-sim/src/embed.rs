@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde_json::{Value, json};
 
-use crate::chance::Print;
+use crate::chance::Fingerprint;
 use koboshi_wire::Dialect;
 
 use crate::error::{Problem, excerpt};
@@ -26,17 +26,14 @@ const DIMENSIONS: usize = 256;
 /// a body that is no stream can.
 #[must_use]
 pub fn embed(ask: &Ask<'_>) -> Play {
-    // Only OpenAI's are spoken here.
+    // Only OpenAI's are supported.
     let ask = &Ask { dialect: Dialect::Chat, ..*ask };
     let stage = Stage::of(ask);
     let plan = match stage.plan() {
         Ok(plan) => plan,
         Err(play) => return play,
     };
-    let latency = match plan.fall {
-        Fall::SlowFirst { after, .. } => plan.manner.latency.saturating_add(after),
-        _ => plan.manner.latency,
-    };
+    let latency = plan.whole_latency();
     let request = match Request::read(ask.body) {
         Ok(request) => request,
         Err(problem) => return stage.failure(&problem, latency),
@@ -146,17 +143,17 @@ struct Inputs(Vec<Input>);
 
 #[derive(Debug, Clone, Copy)]
 struct Input {
-    print: Print,
+    print: Fingerprint,
     tokens: u64,
 }
 
 impl Input {
     fn text(text: &str) -> Self {
-        Self { print: Print::new().add(text), tokens: text.len() as u64 / 4 + 1 }
+        Self { print: Fingerprint::new().add(text), tokens: text.len() as u64 / 4 + 1 }
     }
 
     fn tokens(tokens: &[u64]) -> Self {
-        let print = tokens.iter().fold(Print::new(), |print, token| print.add(&token.to_string()));
+        let print = tokens.iter().fold(Fingerprint::new(), |print, token| print.add(&token.to_string()));
         Self { print, tokens: tokens.len() as u64 }
     }
 }
@@ -164,7 +161,7 @@ impl Input {
 /// One text, or one list of tokens.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum One {
+enum EmbeddingInput {
     Token(u64),
     Text(String),
     Tokens(Vec<u64>),
@@ -187,11 +184,11 @@ impl<'de> Deserialize<'de> for Inputs {
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Inputs, A::Error> {
                 let mut inputs = Vec::new();
                 let mut tokens = Vec::new();
-                while let Some(item) = items.next_element::<One>()? {
+                while let Some(item) = items.next_element::<EmbeddingInput>()? {
                     match item {
-                        One::Token(token) => tokens.push(token),
-                        One::Text(text) => inputs.push(Input::text(&text)),
-                        One::Tokens(tokens) => inputs.push(Input::tokens(&tokens)),
+                        EmbeddingInput::Token(token) => tokens.push(token),
+                        EmbeddingInput::Text(text) => inputs.push(Input::text(&text)),
+                        EmbeddingInput::Tokens(tokens) => inputs.push(Input::tokens(&tokens)),
                     }
                 }
                 // Bare numbers are the tokens of one input.
@@ -230,8 +227,9 @@ mod tests {
 
     #[test]
     fn base64_is_what_the_sdks_decode() {
-        let (_, told) = asked("ok", &json!({"input": "hello", "dimensions": 2, "encoding_format": "base64"}));
-        assert_eq!(told["data"][0]["embedding"].as_str().unwrap().len(), 12);
+        let (_, answer) =
+            asked("ok", &json!({"input": "hello", "dimensions": 2, "encoding_format": "base64"}));
+        assert_eq!(answer["data"][0]["embedding"].as_str().unwrap().len(), 12);
         assert_eq!(base64(&[0.0, 1.0]), "AAAAAAAAgD8=");
         assert_eq!(base64(&[-1.5]), "AADAvw==");
         assert_eq!(base64(&[]), "");

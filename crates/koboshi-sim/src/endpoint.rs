@@ -1,18 +1,18 @@
-//! What a path asks for: which dialect is spoken there, and what is wanted.
+//! What a path asks for: which dialect, and which operation.
 //!
-//! The paths of the vendors themselves, and those under which Azure and Vertex offer the same: they are told by their ends, so that whatever
-//! prefix stands before them does not matter.
+//! The paths of the vendors themselves, and those under which Azure and Vertex offer the same: they are recognised by their ends, so that the
+//! prefix before them does not matter.
 
 use std::borrow::Cow;
 
 use koboshi_wire::Dialect;
 
-/// Where a request goes in.
+/// The endpoint of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint<'a> {
-    /// What is spoken there.
+    /// Its dialect.
     pub dialect: Dialect,
-    /// What is wanted.
+    /// The operation.
     pub what: Operation,
     /// Whether a stream is wanted, where the path says it.
     pub stream: Option<bool>,
@@ -22,7 +22,7 @@ pub struct Endpoint<'a> {
     pub model: Option<Cow<'a, str>>,
 }
 
-/// What is wanted.
+/// An operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// An answer: [`play`](crate::play).
@@ -88,7 +88,7 @@ fn by_verb(path: &str) -> Option<Endpoint<'_>> {
     let before = path.get(..at)?;
     let model = match before.rsplit_once("/models/") {
         Some((_, model)) => model,
-        // A verb alone leaves it to whoever asks.
+        // A verb alone leaves it to the body.
         None => before.rsplit_once('/').map_or(before, |(_, model)| model),
     };
     let counts = dialect.counts_by_model_name() && model == "count-tokens";
@@ -96,7 +96,7 @@ fn by_verb(path: &str) -> Option<Endpoint<'_>> {
     Some(Endpoint {
         dialect: *dialect,
         what: if counts { Operation::Count } else { *what },
-        // Anthropic says it in the body too.
+        // Anthropic states it in the body too.
         stream: dialect.has_model_in_path().then_some(*streams),
         list: dialect.has_list_streams() && *streams && !is_sse,
         model: Some(model).filter(|model| !counts && !model.is_empty()).map(decoded),
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn every_vendors_path_has_its_endpoint() {
-        let told = |path: &'static str| {
+        let found = |path: &'static str| {
             let endpoint = endpoint(path).unwrap_or_else(|| panic!("{path}"));
             (
                 endpoint.dialect,
@@ -185,7 +185,7 @@ mod tests {
                 (Dialect::Gemini, Operation::Answer, Some(false), false, Some("cut?after=3".to_owned())),
             ),
         ] {
-            assert_eq!(told(path), endpoint, "{path}");
+            assert_eq!(found(path), endpoint, "{path}");
         }
         for path in ["/v1/models", "", "/v1beta/models/ok:generateContentX", "/v1/messagesx"] {
             assert_eq!(endpoint(path), None, "{path}");

@@ -17,13 +17,13 @@ pub(crate) const MAX_CHUNKS: u64 = 100_000;
 /// What a name asks for in this call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
-    pub(crate) manner: Manner,
+    pub(crate) options: PlayOptions,
     pub(crate) fall: Fall,
 }
 
 /// What holds whether it falls or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Manner {
+pub(crate) struct PlayOptions {
     pub(crate) latency: Duration,
     pub(crate) gap: Duration,
     pub(crate) chunks: Option<u64>,
@@ -39,7 +39,7 @@ pub(crate) enum Fall {
     /// It does not.
     Ok,
     /// An error instead of an answer.
-    Error { trouble: Trouble, wait: Option<Duration> },
+    Error { trouble: ErrorCase, wait: Option<Duration> },
     /// Too many tokens; without a limit always.
     Context { limit: Option<u64> },
     /// The answer is stopped by the filter.
@@ -51,7 +51,7 @@ pub(crate) enum Fall {
     /// The first content comes late, perhaps with the head.
     SlowFirst { after: Duration, late_head: bool },
     /// The body goes no further than this.
-    Break { at: Place, end: End },
+    Break { at: CutPlace, end: End },
     /// A frame that is no JSON.
     BadChunk { after: u64, extra: bool },
     /// The end mark is missing.
@@ -70,7 +70,7 @@ pub(crate) enum Fall {
 
 /// Errors that come instead of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Trouble {
+pub(crate) enum ErrorCase {
     Status(u16),
     Rate,
     Quota,
@@ -82,12 +82,12 @@ pub(crate) enum Trouble {
 
 /// Where a body breaks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// After so many frames and so many bytes of the next one.
+pub(crate) enum CutPlace {
+    /// After this many frames and this many bytes of the next one.
     Frame { after: u64, bytes: u64 },
     /// Half-way.
     Half,
-    /// Inside the arguments of a tool call, after so many pieces of them.
+    /// Inside the arguments of a tool call, after this many pieces of them.
     Call { after: Option<u64> },
 }
 
@@ -102,9 +102,17 @@ pub(crate) enum Form {
 }
 
 impl Plan {
+    /// How long an answer that is no stream takes.
+    pub(crate) const fn whole_latency(&self) -> Duration {
+        match self.fall {
+            Fall::SlowFirst { after, .. } => self.options.latency.saturating_add(after),
+            _ => self.options.latency,
+        }
+    }
+
     pub(crate) fn read(model: &str, tally: Tally) -> Result<Self, InvalidName> {
         let order = Order::read(model)?;
-        let manner = Manner {
+        let options = PlayOptions {
             latency: order.length("latency")?.unwrap_or_default(),
             gap: order.length("gap")?.unwrap_or_default(),
             chunks: order.count("chunks", MAX_CHUNKS)?,
@@ -117,7 +125,7 @@ impl Plan {
         let times = order.count("times", u64::MAX)?;
         let fall = fall(&order, tally, seed.nth(1))?;
         let falls = times.is_none_or(|times| tally.nth < times) && seed.fraction() < share;
-        Ok(Self { manner, fall: if falls { fall } else { Fall::Ok } })
+        Ok(Self { options, fall: if falls { fall } else { Fall::Ok } })
     }
 }
 
@@ -126,19 +134,19 @@ fn fall(order: &Order<'_>, tally: Tally, seed: Seed) -> Result<Fall, InvalidName
     let after = |default: u64| Ok(order.count("after", u64::MAX)?.unwrap_or(default));
     let breaks = |default: u64, end| {
         let place =
-            Place::Frame { after: after(default)?, bytes: order.count("bytes", u64::MAX)?.unwrap_or(0) };
+            CutPlace::Frame { after: after(default)?, bytes: order.count("bytes", u64::MAX)?.unwrap_or(0) };
         Ok(Fall::Break { at: place, end })
     };
     match order.name.name {
         name if name.starts_with("fail-") => {
-            error(Trouble::Status(order.status), order.wait("retry_after", None)?)
+            error(ErrorCase::Status(order.status), order.wait("retry_after", None)?)
         }
-        "rate-429" => error(Trouble::Rate, order.wait("retry_after", Some(Duration::from_secs(1)))?),
-        "quota" => error(Trouble::Quota, order.wait("retry_after", Some(Duration::from_secs(6 * 3600)))?),
-        "billing" => error(Trouble::Billing, None),
-        "overloaded" => error(Trouble::Overloaded, order.wait("retry_after", None)?),
-        "auth-401" => error(Trouble::Auth, None),
-        "filter-400" => error(Trouble::Filter, None),
+        "rate-429" => error(ErrorCase::Rate, order.wait("retry_after", Some(Duration::from_secs(1)))?),
+        "quota" => error(ErrorCase::Quota, order.wait("retry_after", Some(Duration::from_secs(6 * 3600)))?),
+        "billing" => error(ErrorCase::Billing, None),
+        "overloaded" => error(ErrorCase::Overloaded, order.wait("retry_after", None)?),
+        "auth-401" => error(ErrorCase::Auth, None),
+        "filter-400" => error(ErrorCase::Filter, None),
         "context" => Ok(Fall::Context { limit: order.count("limit", u64::MAX)? }),
         "filter" => Ok(Fall::Filter { after: after(3)? }),
         "reset" => Ok(Fall::Reset),
@@ -151,11 +159,11 @@ fn fall(order: &Order<'_>, tally: Tally, seed: Seed) -> Result<Fall, InvalidName
         "cut" => breaks(20, End::Cut),
         "fin" => breaks(3, End::Clean),
         "cut-tool" => {
-            Ok(Fall::Break { at: Place::Call { after: order.count("after", u64::MAX)? }, end: End::Cut })
+            Ok(Fall::Break { at: CutPlace::Call { after: order.count("after", u64::MAX)? }, end: End::Cut })
         }
         "half" => {
             let end = if order.flag("clean")? { End::Clean } else { End::Cut };
-            Ok(Fall::Break { at: Place::Half, end })
+            Ok(Fall::Break { at: CutPlace::Half, end })
         }
         "bad-chunk" => Ok(Fall::BadChunk { after: after(3)?, extra: order.flag("extra")? }),
         "no-done" => Ok(Fall::NoDone { open: order.flag("open")? }),

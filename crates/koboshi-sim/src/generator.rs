@@ -1,8 +1,8 @@
-//! The words of an answer, piece by piece, without end or to a natural one.
+//! The text of an answer, piece by piece, without end or to a natural one.
 //!
 //! A conversation has one text: sentence after sentence drawn from its fingerprint. An answer is the beginning of that
-//! text, so an answer of ten chunks is the beginning of one of a thousand, and an answer that goes on from given words
-//! is what follows them. Only the current sentence is in memory.
+//! text, so an answer of ten chunks is the beginning of one of a thousand, and an answer that continues a given text
+//! is what follows it. Only the current sentence is in memory.
 
 use koboshi::chance::Seed;
 
@@ -10,7 +10,7 @@ use crate::chance::pick;
 use crate::words::Language;
 
 /// A natural end is at the end of the sentence that has this piece.
-const ENOUGH: u64 = 42;
+const USUAL_LENGTH: u64 = 42;
 
 /// The text of a conversation, from some place on.
 #[derive(Debug, Clone)]
@@ -22,16 +22,16 @@ pub(crate) struct TextGenerator {
     /// What is left of the current sentence.
     sentence: std::vec::IntoIter<String>,
     sentences: u64,
-    /// Pieces of the text so far, those before the place included.
+    /// The number of pieces up to now, those before the place included.
     given: u64,
-    /// The text ends after so many pieces; without a number at its natural end.
+    /// The text ends after this many pieces; without a number at its natural end.
     chunks: Option<u64>,
     /// The rest of a piece whose beginning was given.
     rest: Option<String>,
 }
 
 impl TextGenerator {
-    /// The text of a conversation, from its beginning. `lead` is said before the first sentence.
+    /// The text of a conversation, from its beginning. `lead` comes before the first sentence.
     pub(crate) fn new(seed: Seed, language: Language, lead: &str, chunks: Option<u64>) -> Self {
         Self {
             seed,
@@ -45,7 +45,7 @@ impl TextGenerator {
         }
     }
 
-    /// What follows these words, if the text begins with them.
+    /// What follows this beginning, if the text begins with it.
     pub(crate) fn after(mut self, words: &str) -> Option<Self> {
         let mut left = words;
         while !left.is_empty() {
@@ -63,7 +63,7 @@ impl TextGenerator {
     fn is_over(&self) -> bool {
         match self.chunks {
             Some(chunks) => self.given >= chunks,
-            None => self.given >= ENOUGH && self.sentence.as_slice().is_empty(),
+            None => self.given >= USUAL_LENGTH && self.sentence.as_slice().is_empty(),
         }
     }
 
@@ -116,7 +116,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(|word| format!(" {word}")).collect()
 }
 
-/// A text that is no talk (JSON, arguments) in pieces of a few characters.
+/// A text that is no prose (JSON, arguments) in pieces of a few characters.
 pub(crate) fn pieces(text: &str, size: usize) -> Vec<String> {
     let mut all = Vec::new();
     let mut piece = String::new();

@@ -1,10 +1,10 @@
-//! A conversation, told in one way whichever dialect it came in.
+//! A conversation in one form, whichever dialect it came in.
 
 use std::borrow::Cow;
 
 use koboshi_wire::form::{self, Call, Outcome, Part, Turn};
 
-/// Who speaks.
+/// The role of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     System,
@@ -33,14 +33,14 @@ impl Role {
     }
 }
 
-/// What one side says until the other speaks, or one result of a tool.
+/// The texts of one role until another follows, or one result of a tool.
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
     pub(crate) role: Role,
     /// Its texts; none is blank.
     pub(crate) texts: Vec<Cow<'a, str>>,
     pub(crate) calls: Vec<Call<'a>>,
-    /// Pictures, sounds and files.
+    /// Images, audio and files.
     pub(crate) pictures: usize,
     /// The tool that it is the result of, where that is known.
     pub(crate) name: Option<Cow<'a, str>>,
@@ -60,7 +60,7 @@ impl<'a> Message<'a> {
         Self { texts, name: outcome.name, ..Self::of(Role::Tool) }
     }
 
-    /// All that is said, as one text.
+    /// All texts as one.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         let text = match self.texts.as_slice() {
             [] => Cow::Borrowed(""),
@@ -85,7 +85,7 @@ pub(crate) fn messages<'a>(system: Vec<Cow<'a, str>>, turns: Vec<Turn<'a>>) -> V
         all.push(Message { texts: system, ..Message::of(Role::System) });
     }
     for turn in turns {
-        // What the program says in the middle goes to the user's side where a dialect has no such role.
+        // A system text in the middle goes to the user's side where a dialect has no such role.
         let role = if turn.role == form::Role::Assistant { Role::Assistant } else { Role::User };
         for part in turn.parts {
             take(&mut all, role, part);
@@ -120,7 +120,7 @@ fn take<'a>(all: &mut Vec<Message<'a>>, role: Role, part: Part<'a>) {
     }
 }
 
-/// A result stands before what the user says beside it.
+/// A result stands before the user's own text beside it.
 fn place_of_result(all: &[Message<'_>]) -> usize {
     match all {
         [.., before, last]
@@ -132,7 +132,7 @@ fn place_of_result(all: &[Message<'_>]) -> usize {
     }
 }
 
-/// Pictures alone behind results are the results' own: some dialects cannot put them there. Nobody has asked anything with them.
+/// Images alone after results belong to the results: some dialects cannot put them there. They are no question of the user.
 fn without_stray_pictures(mut all: Vec<Message<'_>>) -> Vec<Message<'_>> {
     let mut before = None;
     all.retain(|message| {

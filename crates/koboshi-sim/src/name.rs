@@ -37,7 +37,7 @@ pub const COMMON: &[Param] = &[
     param("latency", "0s", "The pause before the answer begins."),
     param("gap", "0s", "The pause between two chunks of a stream."),
     param("chunks", "about 40", "How many pieces of text the answer has; the words stay the same."),
-    param("say", "0", "So many pieces of text come before a tool call."),
+    param("say", "0", "This many pieces of text come before a tool call."),
     param(
         "tools",
         "yes",
@@ -50,7 +50,7 @@ pub const COMMON: &[Param] = &[
     ),
     param("p", "1", "The share of calls that fall; the others are `ok`."),
     param("seed", "0", "Which of the calls those are."),
-    param("times", "always", "Only the first so many calls fall."),
+    param("times", "always", "Only the first calls fall, up to this number."),
 ];
 
 /// Every name.
@@ -59,7 +59,7 @@ pub fn names() -> &'static [Name] {
     NAMES
 }
 
-/// The names that are about tool calls: who asks for one asks for calls.
+/// The names that are about tool calls: a client that asks for one wants calls.
 const ABOUT_CALLS: [&str; 2] = ["broken-tool-args", "cut-tool"];
 
 /// The same model without calls of its own making, unless its name says what it does about them: `tools=…`, or a name that is
@@ -89,11 +89,11 @@ const fn param(name: &'static str, default: &'static str, does: &'static str) ->
 }
 
 const fn frames(default: &'static str) -> Param {
-    param("after", default, "After so many frames of a stream; the first one has the role and no text.")
+    param("after", default, "After this many frames of a stream; the first one has the role and no text.")
 }
 
 const BYTES: Param =
-    param("bytes", "0", "And after so many bytes of the next frame, or of a body that is no stream.");
+    param("bytes", "0", "And after this many bytes of the next frame, or of a body that is no stream.");
 const WAIT: Param = param("retry_after", "none", "The wait that is stated: seconds, a length, or `none`.");
 
 const NAMES: &[Name] = &[
@@ -175,7 +175,7 @@ const NAMES: &[Name] = &[
         name: "cut-tool",
         example: "cut-tool",
         does: "The connection dies inside the arguments of a tool call, or in the middle if none is made.",
-        params: &[param("after", "half", "After so many pieces of the arguments.")],
+        params: &[param("after", "half", "After this many pieces of the arguments.")],
     },
     Name {
         name: "fin",

@@ -1,7 +1,7 @@
 //! A model's name, read: which entry of the table it is, and its parameters.
 //!
 //! Values are read where they are needed, by the kind of value needed there; each getter names the parameter in its
-//! complaint. A parameter that the table does not have is refused here, so that a slip of the pen is not a silent `ok`.
+//! error. A parameter that the table does not have is refused here, so that a typing mistake is not a silent `ok`.
 
 use std::time::Duration;
 
@@ -91,9 +91,9 @@ impl<'a> Order<'a> {
         }
     }
 
-    pub(crate) fn count(&self, key: &str, most: u64) -> Result<Option<u64>, InvalidName> {
-        self.read_as(key, &format!("a whole number from 0 to {most}"), |value| {
-            value.parse().ok().filter(|count| *count <= most)
+    pub(crate) fn count(&self, key: &str, max: u64) -> Result<Option<u64>, InvalidName> {
+        self.read_as(key, &format!("a whole number from 0 to {max}"), |value| {
+            value.parse().ok().filter(|count| *count <= max)
         })
     }
 

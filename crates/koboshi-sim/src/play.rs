@@ -11,11 +11,11 @@ use koboshi_wire::Dialect;
 
 use crate::acts::Acts;
 use crate::answer::Answer;
-use crate::beats::{Beats, Spoil};
-use crate::chance::Print;
-use crate::error::{self, Failure, PAGE, Problem, Scene, excerpt};
-use crate::fall::{Fall, Manner, Place, Plan, Trouble};
-use crate::request::{Request, Unread, with_model};
+use crate::beats::{Beats, Damage};
+use crate::chance::Fingerprint;
+use crate::error::{self, ErrorContext, Failure, PAGE, Problem, excerpt};
+use crate::fall::{CutPlace, ErrorCase, Fall, Plan, PlayOptions};
+use crate::request::{BodyError, Request, with_model};
 use crate::whole;
 use crate::writer::{self, Stamp, WholeAnswer, Writer};
 
@@ -24,7 +24,7 @@ use crate::writer::{self, Stamp, WholeAnswer, Writer};
 pub struct Ask<'a> {
     /// The model without `sim/`, such as `ok` or `rate-429?retry_after=2`.
     pub model: &'a str,
-    /// What the request is written in, and the answer will be.
+    /// The dialect of the request and of the answer.
     pub dialect: Dialect,
     /// Whether a stream is asked for, where the path says it, as Gemini's does; else the body says it.
     pub stream: Option<bool>,
@@ -36,7 +36,7 @@ pub struct Ask<'a> {
     pub tally: Tally,
 }
 
-/// What happened before this request, told by whoever counts.
+/// What happened before this request. The caller counts it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// How often this model was asked before.
@@ -99,9 +99,9 @@ pub enum End {
     Stall,
 }
 
-/// What the provider sends for this request for an answer.
+/// What the provider sends for this request.
 ///
-/// The same conversation gets the same words in every dialect.
+/// The same conversation gets the same text in every dialect.
 #[must_use]
 pub fn play(ask: &Ask<'_>) -> Play {
     let stage = Stage::of(ask);
@@ -116,40 +116,40 @@ pub fn play(ask: &Ask<'_>) -> Play {
 pub(crate) struct Stage<'a> {
     pub(crate) ask: &'a Ask<'a>,
     /// Distinguishes this call from others.
-    print: Print,
+    print: Fingerprint,
 }
 
 impl<'a> Stage<'a> {
     pub(crate) fn of(ask: &'a Ask<'a>) -> Self {
-        Self { ask, print: Print::new().add(ask.model).add(&ask.tally.nth.to_string()) }
+        Self { ask, print: Fingerprint::new().add(ask.model).add(&ask.tally.nth.to_string()) }
     }
 
     /// What the name asks for; a play at once where no request needs to be read.
     pub(crate) fn plan(&self) -> Result<Plan, Play> {
-        let Plan { manner, fall } = Plan::read(self.ask.model, self.ask.tally)
+        let Plan { options, fall } = Plan::read(self.ask.model, self.ask.tally)
             .map_err(|wrong| self.failure(&Problem::name(wrong, self.ask.model), Duration::ZERO))?;
         let nothing = |head| Err(Play { head, beats: Beats::none(), end: End::Clean });
         match fall {
-            Fall::Reset => nothing(Head::Reset { after: manner.latency }),
+            Fall::Reset => nothing(Head::Reset { after: options.latency }),
             Fall::Silence => nothing(Head::Silence),
-            Fall::Error { trouble: Trouble::Filter, .. } if self.ask.dialect.answers_blocked_prompts() => {
-                Err(self.blocked(manner.latency))
+            Fall::Error { trouble: ErrorCase::Filter, .. } if self.ask.dialect.answers_blocked_prompts() => {
+                Err(self.blocked(options.latency))
             }
             Fall::Error { trouble, wait } => {
-                Err(self.failure(&Problem::trouble(trouble, wait, self.ask.model), manner.latency))
+                Err(self.failure(&Problem::of_case(trouble, wait, self.ask.model), options.latency))
             }
             Fall::Html => {
                 let page = Bytes::from_static(PAGE.as_bytes());
-                Err(self.answer(manner.latency, "text/html; charset=utf-8", Beats::whole(page), End::Clean))
+                Err(self.answer(options.latency, "text/html; charset=utf-8", Beats::whole(page), End::Clean))
             }
-            _ => Ok(Plan { manner, fall }),
+            _ => Ok(Plan { options, fall }),
         }
     }
 
     /// Reads the request; a play at once where it cannot be read. `made` is where a body is kept that had to be changed for that.
     pub(crate) fn read<'r>(
         &self,
-        read: fn(&Ask<'r>, &'r [u8]) -> Result<Request<'r>, Unread>,
+        read: fn(&Ask<'r>, &'r [u8]) -> Result<Request<'r>, BodyError>,
         made: &'r mut Vec<u8>,
         latency: Duration,
     ) -> Result<Request<'r>, Play>
@@ -158,13 +158,13 @@ impl<'a> Stage<'a> {
     {
         let problem = match read(self.ask, self.ask.body) {
             Ok(request) => return Ok(request),
-            Err(Unread::InvalidName(problem)) => problem,
-            Err(Unread::NoModel) => {
+            Err(BodyError::InvalidName(problem)) => problem,
+            Err(BodyError::NoModel) => {
                 *made = with_model(self.ask.body);
                 match read(self.ask, made) {
                     Ok(request) => return Ok(request),
-                    Err(Unread::InvalidName(problem)) => problem,
-                    Err(Unread::NoModel) => Problem::Request {
+                    Err(BodyError::InvalidName(problem)) => problem,
+                    Err(BodyError::NoModel) => Problem::Request {
                         says: "you must provide a model parameter".to_owned(),
                         param: Some("model".to_owned()),
                     },
@@ -175,7 +175,7 @@ impl<'a> Stage<'a> {
     }
 
     fn chat(&self, plan: &Plan) -> Play {
-        let Manner { latency, gap, refuses_prefill, .. } = plan.manner;
+        let PlayOptions { latency, gap, refuses_prefill, .. } = plan.options;
         let mut made = Vec::new();
         let request = match self.read(Request::read, &mut made, latency) {
             Ok(request) => request,
@@ -191,7 +191,7 @@ impl<'a> Stage<'a> {
             return self.failure(&Problem::context(tokens, limit), latency);
         }
         let stamp = self.stamp(&request);
-        let answer = Answer::of(&request, self.ask.dialect, &plan.manner, plan.fall);
+        let answer = Answer::of(&request, self.ask.dialect, &plan.options, plan.fall);
         if !request.streams() {
             return self.in_one(plan, &stamp, &answer);
         }
@@ -234,11 +234,11 @@ impl<'a> Stage<'a> {
     /// An answer that is no stream.
     fn in_one(&self, plan: &Plan, stamp: &Stamp, answer: &Answer) -> Play {
         let latency = match plan.fall {
-            Fall::SlowFirst { after, .. } => plan.manner.latency.saturating_add(after),
-            _ => plan.manner.latency,
+            Fall::SlowFirst { after, .. } => plan.options.latency.saturating_add(after),
+            _ => plan.options.latency,
         };
         let filtered = match plan.fall {
-            // The first act of a stream has no text: the same words come before the filter either way.
+            // The first act of a stream has no text: the same text comes before the filter either way.
             Fall::Filter { after } => Some(after.saturating_sub(1)),
             _ => None,
         };
@@ -263,7 +263,7 @@ impl<'a> Stage<'a> {
         self.answer(latency, "application/json", Beats::whole(bytes), end)
     }
 
-    /// A prompt that Google does not let through. What kind of answer is wanted is told by the path.
+    /// A prompt that Google does not let through. The path says what kind of answer is wanted.
     fn blocked(&self, latency: Duration) -> Play {
         let body = error::blocked(&excerpt(self.ask.model, 1000)).to_string();
         if !self.ask.stream.unwrap_or(false) {
@@ -281,7 +281,7 @@ impl<'a> Stage<'a> {
 
     pub(crate) fn failure(&self, problem: &Problem, after: Duration) -> Play {
         let id = self.request_id();
-        let scene = Scene { wall: self.ask.tally.wall, request: &id };
+        let scene = ErrorContext { wall: self.ask.tally.wall, request: &id };
         let Failure { status, headers: own, body } = problem.failure(self.ask.dialect, scene);
         let mut headers = error::headers(self.ask.dialect, "application/json", &id);
         headers.extend(own);
@@ -294,26 +294,26 @@ impl<'a> Stage<'a> {
 }
 
 /// What a fall does to a stream, and how that ends.
-fn spoiled(fall: Fall, answer: &Answer) -> (Spoil, End) {
-    let half = || Spoil::Break { after: answer.size() / 2 + 1, bytes: 0 };
+fn spoiled(fall: Fall, answer: &Answer) -> (Damage, End) {
+    let half = || Damage::Break { after: answer.size() / 2 + 1, bytes: 0 };
     match fall {
         Fall::Break { at, end } => {
             let spoil = match at {
-                Place::Frame { after, bytes } => Spoil::Break { after, bytes },
-                Place::Half => half(),
-                Place::Call { after } => match answer.calls.first() {
+                CutPlace::Frame { after, bytes } => Damage::Break { after, bytes },
+                CutPlace::Half => half(),
+                CutPlace::Call { after } => match answer.calls.first() {
                     Some(call) => {
-                        Spoil::BreakCall { pieces: after.unwrap_or(call.arguments.len() as u64 / 2) }
+                        Damage::BreakCall { pieces: after.unwrap_or(call.arguments.len() as u64 / 2) }
                     }
                     None => half(),
                 },
             };
             (spoil, end)
         }
-        Fall::BadChunk { after, extra } => (Spoil::Frame { after, extra }, End::Clean),
-        Fall::InBand { after } => (Spoil::Error { after }, End::Clean),
-        Fall::Filter { after } => (Spoil::Filter { after }, End::Clean),
-        Fall::NoDone { open } => (Spoil::NoDone, if open { End::Stall } else { End::Clean }),
-        _ => (Spoil::Nothing, End::Clean),
+        Fall::BadChunk { after, extra } => (Damage::Frame { after, extra }, End::Clean),
+        Fall::InBand { after } => (Damage::Error { after }, End::Clean),
+        Fall::Filter { after } => (Damage::Filter { after }, End::Clean),
+        Fall::NoDone { open } => (Damage::NoDone, if open { End::Stall } else { End::Clean }),
+        _ => (Damage::Nothing, End::Clean),
     }
 }

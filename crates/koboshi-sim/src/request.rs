@@ -1,10 +1,10 @@
-//! A request, as far as the simulated provider reads it: who said what, in no dialect.
+//! A request, as far as the simulated provider reads it: a conversation in no dialect.
 //!
-//! It is read by `koboshi-wire` into the form that all dialects share, and then told in one way: what one side says until the other speaks is one
-//! entry, results of tools come before the user's own words, blank texts and thoughts are left out. Whoever carries a conversation from one
-//! dialect to another may do all of that, and it must stay the same conversation, because the words of the answer are drawn from it.
+//! It is read by `koboshi-wire` into the form that all dialects share, and then put into one form: the texts of one role until another follows are one
+//! entry, results of tools come before the user's own text, blank texts and thoughts are left out. A gateway that translates a conversation from one
+//! dialect to another may do all of that, and it must stay the same conversation, because the text of the answer is drawn from it.
 //!
-//! *Not here*: what no answer depends on. What is wrong is said in a sentence with the name of the field.
+//! *Not here*: what no answer depends on. An error is a sentence with the name of the field.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use koboshi_wire::{Dialect, IntakeError, gemini};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::chance::Print;
+use crate::chance::Fingerprint;
 use crate::error::{Problem, excerpt};
 use crate::message::{Message, Role, messages};
 use crate::play::Ask;
@@ -29,12 +29,12 @@ pub(crate) struct Request<'a> {
     tokens: u64,
     streams: bool,
     wants_usage: bool,
-    most: Option<u64>,
+    max_output: Option<u64>,
     parallel: bool,
     thinks: Thinks,
 }
 
-/// What the caller says about tools.
+/// Which tools the caller wants called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice<'r> {
     None,
@@ -54,17 +54,17 @@ pub(crate) enum Shape<'a> {
 /// What is shown of the thinking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Thinks {
-    /// Nobody asked for any.
+    /// The request asks for none.
     No,
-    /// The seal alone.
+    /// The signature alone.
     Silently,
-    /// Words and seal.
+    /// Text and signature.
     Aloud,
 }
 
 impl<'a> Request<'a> {
     /// Reads the body of an ask, or what [`with_model`] made of it.
-    pub(crate) fn read(ask: &Ask<'a>, body: &'a [u8]) -> Result<Self, Unread> {
+    pub(crate) fn read(ask: &Ask<'a>, body: &'a [u8]) -> Result<Self, BodyError> {
         let named = Some((ask.model, ask.stream.unwrap_or(false)));
         let request = any::Request::parse(ask.dialect, body, named)?;
         if let any::Request::Chat(chat) = &request {
@@ -73,7 +73,7 @@ impl<'a> Request<'a> {
         let form = request.form().into_owned();
         let thinks = thinks(ask.dialect, &form, body);
         let streams = ask.stream.unwrap_or_else(|| request.stream());
-        // Calls in the old form are not made: whoever offers tools so is answered in words.
+        // Calls in the old form are not made: a client that offers `functions` gets text.
         let offers = !request.is_legacy();
         Ok(Self {
             thinks,
@@ -84,7 +84,7 @@ impl<'a> Request<'a> {
     }
 
     /// Reads what is to be counted.
-    pub(crate) fn read_count(ask: &Ask<'a>, body: &'a [u8]) -> Result<Self, Unread> {
+    pub(crate) fn read_count(ask: &Ask<'a>, body: &'a [u8]) -> Result<Self, BodyError> {
         match ask.dialect {
             Dialect::Gemini => {
                 let request = gemini::count::parse(ask.model, body)?;
@@ -112,7 +112,7 @@ impl<'a> Request<'a> {
             shape,
             streams: form.stream,
             wants_usage: true,
-            most: form.max_output,
+            max_output: form.max_output,
             parallel: form.parallel.unwrap_or(true),
             thinks: Thinks::No,
         }
@@ -127,8 +127,8 @@ impl<'a> Request<'a> {
     }
 
     /// How many tokens the answer may have.
-    pub(crate) fn most(&self) -> Option<u64> {
-        self.most
+    pub(crate) fn max_output(&self) -> Option<u64> {
+        self.max_output
     }
 
     pub(crate) fn parallel(&self) -> bool {
@@ -153,7 +153,7 @@ impl<'a> Request<'a> {
             form::Choice::Never => Choice::None,
             form::Choice::Any => Choice::Required,
             form::Choice::Tool(name) => Choice::Named(name),
-            form::Choice::Unsaid | form::Choice::Auto => Choice::Auto,
+            form::Choice::Unspecified | form::Choice::Auto => Choice::Auto,
         }
     }
 
@@ -161,13 +161,13 @@ impl<'a> Request<'a> {
         &self.shape
     }
 
-    /// The words with which the conversation ends, if they are the assistant's: the answer goes on from there.
+    /// The text with which the conversation ends, if it is the assistant's: the answer continues it.
     pub(crate) fn prefill(&self) -> Option<String> {
         let last = self.message.last()?;
         (last.role == Role::Assistant && last.calls.is_empty()).then(|| last.texts.concat())
     }
 
-    /// Without the words to go on from.
+    /// Without the text to be continued.
     pub(crate) fn conversation(&self) -> &[Message<'a>] {
         match self.message.split_last() {
             Some((_, before)) if self.prefill().is_some() => before,
@@ -175,9 +175,9 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// What the words of the answer depend on.
-    pub(crate) fn print(&self) -> Print {
-        self.conversation().iter().fold(Print::new(), |print, message| {
+    /// What the text of the answer depends on.
+    pub(crate) fn print(&self) -> Fingerprint {
+        self.conversation().iter().fold(Fingerprint::new(), |print, message| {
             let print = print.add(message.role.name()).add(&message.text());
             message.calls.iter().fold(print, |print, call| print.add(&call.name).add(&arguments(call)))
         })
@@ -196,12 +196,12 @@ impl<'a> Request<'a> {
         self.last_of_user().map_or(Cow::Borrowed(""), Message::text)
     }
 
-    /// A user has asked, and waits for words or calls.
+    /// A user has asked, and waits for text or calls.
     pub(crate) fn is_asked(&self) -> bool {
         self.message.last().is_some_and(|last| last.role == Role::User)
     }
 
-    /// How many pictures and files came with what the user asks.
+    /// How many images and files came with the user's question.
     pub(crate) fn pictures(&self) -> usize {
         self.conversation().last().filter(|last| last.role == Role::User).map_or(0, |last| last.pictures)
     }
@@ -212,7 +212,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The arguments of an earlier call as every dialect can say them: on one line, and free text as the object that stands for it elsewhere.
+/// The arguments of an earlier call as every dialect can write them: on one line, and free text as the object that stands for it elsewhere.
 fn arguments<'c>(call: &'c form::Call<'_>) -> Cow<'c, str> {
     if call.free_text {
         return Cow::Owned(free_text::wrapped(&call.arguments));
@@ -227,14 +227,14 @@ fn arguments<'c>(call: &'c form::Call<'_>) -> Cow<'c, str> {
 
 /// Why a body was not read.
 #[derive(Debug)]
-pub(crate) enum Unread {
-    /// It does not name its model, which is told besides.
+pub(crate) enum BodyError {
+    /// It does not name its model, which the ask names apart.
     NoModel,
     /// It is wrong.
     InvalidName(Problem),
 }
 
-impl From<IntakeError> for Unread {
+impl From<IntakeError> for BodyError {
     fn from(error: IntakeError) -> Self {
         match error {
             IntakeError::Missing("model") => Self::NoModel,
@@ -247,7 +247,7 @@ impl From<IntakeError> for Unread {
     }
 }
 
-/// A body that does not name its model, with one. The name of an ask is told besides, so nothing depends on it.
+/// A body that does not name its model, with one. The ask names the model apart, so nothing depends on it.
 pub(crate) fn with_model(body: &[u8]) -> Vec<u8> {
     let inside = body.trim_ascii().strip_prefix(b"{").unwrap_or_default();
     let comma: &[u8] = if inside.trim_ascii_start().starts_with(b"}") { b"" } else { b"," };
@@ -255,9 +255,9 @@ pub(crate) fn with_model(body: &[u8]) -> Vec<u8> {
 }
 
 /// What OpenAI refuses and a gateway would let pass.
-fn check(chat: &koboshi_wire::chat::ChatRequest<'_>) -> Result<(), Unread> {
+fn check(chat: &koboshi_wire::chat::ChatRequest<'_>) -> Result<(), BodyError> {
     let wrong = |says: &str, param: &str| {
-        Err(Unread::InvalidName(Problem::Request { says: says.to_owned(), param: Some(param.to_owned()) }))
+        Err(BodyError::InvalidName(Problem::Request { says: says.to_owned(), param: Some(param.to_owned()) }))
     };
     if chat.messages().is_empty() {
         return wrong(
@@ -306,7 +306,7 @@ fn tokens_of(turn: &form::Turn<'_>) -> usize {
     results + if speaks { spoken / 4 + 4 } else { 0 }
 }
 
-/// Whoever cannot hold a model to a form asks for it in words, and a real model follows them. They are the last words of the program, and no part
+/// A dialect without a field for the form of an answer asks for it in the prompt, and a real model follows that. It is the last system text, and no part
 /// of the conversation.
 fn asked_in_words<'a>(system: &mut Vec<Cow<'a, str>>) -> Shape<'a> {
     const OBJECT: &str = "Answer with one JSON object and nothing else.";
@@ -327,7 +327,7 @@ fn asked_in_words<'a>(system: &mut Vec<Cow<'a, str>>) -> Shape<'a> {
 
 fn thinks(dialect: Dialect, form: &Form<'_>, body: &[u8]) -> Thinks {
     let asked = match form.thinking {
-        Thinking::Unsaid | Thinking::Off | Thinking::Budget(0) => false,
+        Thinking::Unspecified | Thinking::Off | Thinking::Budget(0) => false,
         Thinking::Adaptive | Thinking::Effort(_) | Thinking::Budget(_) => true,
     };
     let is_left = |rule: &str| form.left.iter().any(|left| left.rule == rule);

@@ -2,7 +2,7 @@
 //!
 //! It follows what schemas of tools and answers use: types, enums, constants, required and optional properties, bounds
 //! of numbers, texts and lists, the usual formats, `anyOf`, `oneOf`, `allOf` and local references. It deliberately does
-//! not solve schemas: patterns, conditions and negations are not looked at. Work is bounded by a number of values and
+//! not solve schemas: patterns, conditions and negations are ignored. Work is bounded by a number of values and
 //! by depth; what lies deeper is left out, or filled with the simplest value of its type.
 
 use std::collections::BTreeSet;
@@ -13,21 +13,21 @@ use serde_json::{Map, Value, json};
 use crate::chance::{below, pick};
 
 /// No value has more parts.
-const MOST: usize = 500;
+const MAX_PARTS: usize = 500;
 /// Optional properties end here, required ones at twice the depth.
 const DEEP: usize = 6;
 /// No text or list is made longer than this to satisfy a schema.
 const MAX_NAME: u64 = 2000;
-/// So many references and choices are followed for one value.
+/// The most references and choices that are followed for one value.
 const HOPS: usize = 32;
-/// So many properties of an object are looked at.
-const WIDEST: usize = 1000;
-/// When the value has enough parts, so many required ones are still filled with the simplest value.
+/// The most properties of an object that are read.
+const MAX_PROPERTIES: usize = 1000;
+/// When the value has enough parts, this many required ones are still filled with the simplest value.
 const SPARE: usize = 2000;
 
 /// A value that this schema accepts; anything for a schema that is none.
 pub(crate) fn example(schema: &Value, seed: Seed) -> Value {
-    Maker { root: schema, left: MOST, spare: SPARE }.value(schema, seed, 0)
+    Maker { root: schema, left: MAX_PARTS, spare: SPARE }.value(schema, seed, 0)
 }
 
 struct Maker<'s> {
@@ -60,7 +60,7 @@ impl<'s> Maker<'s> {
     fn object(&mut self, view: &View<'s>, seed: Seed, depth: usize) -> Value {
         let required = view.required();
         let mut made = Map::new();
-        for (nth, (name, inner)) in (0..).zip(view.properties().take(WIDEST)) {
+        for (nth, (name, inner)) in (0..).zip(view.properties().take(MAX_PROPERTIES)) {
             let must = required.contains(name.as_str());
             if self.left > 0 && (depth < DEEP || must && depth < 2 * DEEP) {
                 made.insert(name.clone(), self.value(inner, seed.nth(nth), depth + 1));
@@ -72,14 +72,14 @@ impl<'s> Maker<'s> {
             }
         }
         let other = view.get("additionalProperties").unwrap_or(&Value::Null);
-        for (nth, name) in (1_000_000..).zip(required.iter().take(WIDEST)) {
+        for (nth, name) in (1_000_000..).zip(required.iter().take(MAX_PROPERTIES)) {
             if self.left > 0 && !made.contains_key(*name) {
                 made.insert((*name).to_owned(), self.value(other, seed.nth(nth), depth + 1));
             }
         }
-        let fewest = view.bound("minProperties").unwrap_or(0).min(MAX_NAME);
-        for nth in 0..fewest {
-            if made.len() as u64 >= fewest || self.left == 0 {
+        let min = view.bound("minProperties").unwrap_or(0).min(MAX_NAME);
+        for nth in 0..min {
+            if made.len() as u64 >= min || self.left == 0 {
                 break;
             }
             made.insert(format!("key{nth}"), self.value(other, seed.nth(2_000_000 + nth), depth + 1));
@@ -88,18 +88,17 @@ impl<'s> Maker<'s> {
     }
 
     fn array(&mut self, view: &View<'s>, seed: Seed, depth: usize) -> Value {
-        let fewest = view.bound("minItems").unwrap_or(0).min(MAX_NAME);
-        let most = view.bound("maxItems").unwrap_or(u64::MAX);
+        let min = view.bound("minItems").unwrap_or(0).min(MAX_NAME);
+        let max = view.bound("maxItems").unwrap_or(u64::MAX);
         let first = view.list("prefixItems").map_or(&[][..], Vec::as_slice);
-        let wanted =
-            (1 + below(seed, 2)).max(first.len() as u64).clamp(fewest, most.max(fewest)).min(MAX_NAME);
+        let wanted = (1 + below(seed, 2)).max(first.len() as u64).clamp(min, max.max(min)).min(MAX_NAME);
         let unique = view.get("uniqueItems") == Some(&Value::Bool(true));
         let items = view.get("items").unwrap_or(&Value::Null);
         let mut made: Vec<Value> = Vec::new();
         // A few draws more than wanted: where items must differ, some may be the same.
         for nth in 0..wanted * if unique { 8 } else { 1 } {
             let full = made.len() as u64 >= wanted;
-            let deep = depth >= DEEP && made.len() as u64 >= fewest;
+            let deep = depth >= DEEP && made.len() as u64 >= min;
             if full || deep || self.left == 0 || depth >= 2 * DEEP {
                 break;
             }
@@ -152,7 +151,7 @@ impl<'s> View<'s> {
 
     fn required(&self) -> BTreeSet<&'s str> {
         let lists = self.0.iter().filter_map(|layer| layer.get("required")?.as_array());
-        lists.flatten().filter_map(Value::as_str).take(WIDEST).collect()
+        lists.flatten().filter_map(Value::as_str).take(MAX_PROPERTIES).collect()
     }
 
     /// The type of value to make; of several the first that is not null.
@@ -192,17 +191,17 @@ fn integer(view: &View<'_>, seed: Seed) -> Value {
         value.as_i64().or_else(|| value.as_f64().and_then(|bound| near(bound, key.ends_with("inimum"))))
     };
     let step = whole("multipleOf").filter(|step| *step > 0).unwrap_or(1);
-    // Some libraries say both, and the narrower one counts.
-    let least = whole("minimum").max(whole("exclusiveMinimum").and_then(|bound| bound.checked_add(1)));
+    // Some libraries write both, and the narrower one counts.
+    let min = whole("minimum").max(whole("exclusiveMinimum").and_then(|bound| bound.checked_add(1)));
     let above = whole("exclusiveMaximum").and_then(|bound| bound.checked_sub(1));
-    let most = whole("maximum").into_iter().chain(above).min();
+    let max = whole("maximum").into_iter().chain(above).min();
     let draw = i64::try_from(below(seed, 10)).unwrap_or(0);
-    let from = least.unwrap_or_else(|| most.map_or(1, |most| most.saturating_sub(9).min(1)));
-    // The first multiple at or above the least, and a few steps on if the most allows it.
+    let from = min.unwrap_or_else(|| max.map_or(1, |max| max.saturating_sub(9).min(1)));
+    // The first multiple at or above the minimum, and a few steps on if the maximum allows it.
     let first =
         from.div_euclid(step).saturating_add(i64::from(from.rem_euclid(step) != 0)).saturating_mul(step);
     let drawn = first.saturating_add(draw.saturating_mul(step));
-    json!(if most.is_none_or(|most| drawn <= most) { drawn } else { first })
+    json!(if max.is_none_or(|max| drawn <= max) { drawn } else { first })
 }
 
 /// The whole number at or above (`up`) or at or below a bound.
@@ -217,17 +216,17 @@ fn number(view: &View<'_>, seed: Seed) -> Value {
     if of("multipleOf").is_some() {
         return integer(view, seed);
     }
-    let least = of("minimum").or_else(|| of("exclusiveMinimum"));
-    let most = of("maximum").or_else(|| of("exclusiveMaximum"));
-    let (least, most) = match (least, most) {
-        (Some(least), Some(most)) => (least, most),
-        (Some(least), None) => (least, least + 10.0),
-        (None, Some(most)) => (most - 10.0, most),
+    let min = of("minimum").or_else(|| of("exclusiveMinimum"));
+    let max = of("maximum").or_else(|| of("exclusiveMaximum"));
+    let (min, max) = match (min, max) {
+        (Some(min), Some(max)) => (min, max),
+        (Some(min), None) => (min, min + 10.0),
+        (None, Some(max)) => (max - 10.0, max),
         (None, None) => (0.0, 10.0),
     };
     // Quarters of the range: inside of it, and short to write.
     let quarter = [0.25, 0.5, 0.75].get(usize::try_from(below(seed, 3)).unwrap_or(0)).copied().unwrap_or(0.5);
-    json!(least + (most - least) * quarter)
+    json!(min + (max - min) * quarter)
 }
 
 const NOUNS: &[&str] = &[
@@ -253,12 +252,12 @@ fn text(view: &View<'_>, seed: Seed) -> String {
         _ => {}
     }
     let mut made = format!("{} {noun}", word(2, KINDS));
-    let fewest = view.bound("minLength").unwrap_or(0).min(MAX_NAME);
-    while (made.chars().count() as u64) < fewest {
+    let min = view.bound("minLength").unwrap_or(0).min(MAX_NAME);
+    while (made.chars().count() as u64) < min {
         made.push_str(" and more");
     }
-    match view.bound("maxLength").and_then(|most| usize::try_from(most).ok()) {
-        Some(most) => made.chars().take(most).collect(),
+    match view.bound("maxLength").and_then(|max| usize::try_from(max).ok()) {
+        Some(max) => made.chars().take(max).collect(),
         None => made,
     }
 }

@@ -7,7 +7,7 @@
 use koboshi_wire::form::{Tool, ToolInput};
 use serde_json::{Map, Value, json};
 
-use crate::chance::Print;
+use crate::chance::Fingerprint;
 use crate::message::{Message, Role};
 use crate::request::{Request, parsed};
 use crate::schema::example;
@@ -34,13 +34,13 @@ pub(crate) enum Step<'r> {
 #[derive(Debug, Default)]
 pub(crate) struct Script<'r> {
     steps: Vec<Step<'r>>,
-    /// So many of them are done.
+    /// How many of them are done.
     done: usize,
 }
 
 /// A call that a step makes.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Made {
+pub(crate) struct ScriptedCall {
     pub(crate) name: String,
     pub(crate) arguments: Arguments,
 }
@@ -55,7 +55,7 @@ pub(crate) enum Arguments {
 }
 
 impl<'r> Script<'r> {
-    /// The steps of the last words of the user that have any.
+    /// The steps of the user's last text that has any.
     pub(crate) fn of(message: &'r [Message<'_>]) -> Self {
         let scripts = |message: &Message<'_>| message.role == Role::User && steps(message).next().is_some();
         let from = message.iter().rposition(scripts).and_then(|at| message.get(at..)?.split_first());
@@ -64,25 +64,25 @@ impl<'r> Script<'r> {
         Self { steps: steps(prompt).collect(), done }
     }
 
-    /// It scripts calls: then no others are made, so that an agent does nothing that nobody wrote.
+    /// It scripts calls: then no others are made, so that an agent does nothing but what the prompt says.
     pub(crate) fn is_there(&self) -> bool {
         !self.steps.is_empty()
     }
 
     /// The call that is next.
-    pub(crate) fn next(&self, request: &Request<'_>) -> Option<Made> {
+    pub(crate) fn next(&self, request: &Request<'_>) -> Option<ScriptedCall> {
         self.steps.get(self.done)?.made(request)
     }
 
     /// The call of this tool that the caller demands: the last one once more, if it was such a one, because then it went wrong; else the next.
-    pub(crate) fn demanded(&self, request: &Request<'_>, name: &str) -> Option<Made> {
+    pub(crate) fn demanded(&self, request: &Request<'_>, name: &str) -> Option<ScriptedCall> {
         let again = self.done.checked_sub(1).and_then(|at| self.steps.get(at));
         let steps = again.into_iter().chain(self.steps.get(self.done));
         steps.filter_map(|step| step.made(request)).find(|made| made.name == name)
     }
 }
 
-/// The steps of what a user says. Texts are looked at one by one: agents put notes of their own before the prompt.
+/// The steps in a user's texts. They are read one by one: agents put notes of their own before the prompt.
 fn steps<'r>(message: &'r Message<'_>) -> impl Iterator<Item = Step<'r>> {
     message.texts.iter().flat_map(|text| text.lines()).flat_map(line)
 }
@@ -101,15 +101,15 @@ fn line(line: &str) -> Vec<Step<'_>> {
 /// The steps of a line, unread. A text may have the same words in it, but not with a step behind them.
 fn pieces(line: &str) -> Vec<&str> {
     let mut all = Vec::new();
-    let (mut from, mut look) = (0, 0);
-    while let Some(found) = line.get(look..).and_then(|rest| rest.find(THEN)) {
-        let (at, behind) = (look + found, look + found + THEN.len());
+    let (mut from, mut search) = (0, 0);
+    while let Some(found) = line.get(search..).and_then(|rest| rest.find(THEN)) {
+        let (at, behind) = (search + found, search + found + THEN.len());
         let next = line.get(behind..).unwrap_or_default();
         if ["write ", "run ", "call "].iter().any(|verb| next.starts_with(verb)) {
             all.extend(line.get(from..at));
             from = behind;
         }
-        look = behind;
+        search = behind;
     }
     all.extend(line.get(from..));
     all
@@ -157,10 +157,10 @@ const COMMANDS: [&str; 3] = ["command", "cmd", "script"];
 
 impl Step<'_> {
     /// The call that does it with the tools on offer; none where no tool can.
-    fn made(&self, request: &Request<'_>) -> Option<Made> {
+    fn made(&self, request: &Request<'_>) -> Option<ScriptedCall> {
         match *self {
             Step::Call { name, arguments } => {
-                Some(Made { name: name.to_owned(), arguments: Arguments::Text(arguments.to_owned()) })
+                Some(ScriptedCall { name: name.to_owned(), arguments: Arguments::Text(arguments.to_owned()) })
             }
             Step::Run { command } => run(request, command),
             Step::Write { file, text } => {
@@ -185,7 +185,7 @@ fn named<'r, 'a>(
     names.iter().flat_map(move |name| request.tools().iter().filter(move |tool| plain(&tool.name) == *name))
 }
 
-fn run(request: &Request<'_>, command: &str) -> Option<Made> {
+fn run(request: &Request<'_>, command: &str) -> Option<ScriptedCall> {
     named(request, &RUNS).find_map(|tool| {
         let schema = schema_of(tool)?;
         let is_list = COMMANDS
@@ -197,12 +197,14 @@ fn run(request: &Request<'_>, command: &str) -> Option<Made> {
 }
 
 /// A patch that adds the file: Codex has a tool that takes such a text, and elsewhere it is an object with one field.
-fn patch(request: &Request<'_>, file: &str, text: &str) -> Option<Made> {
+fn patch(request: &Request<'_>, file: &str, text: &str) -> Option<ScriptedCall> {
     let tool = named(request, &["applypatch"]).next()?;
     let lines: String = text.lines().map(|line| format!("+{line}\n")).collect();
     let patch = format!("*** Begin Patch\n*** Add File: {file}\n{lines}*** End Patch\n");
     match &tool.input {
-        ToolInput::FreeText => Some(Made { name: tool.name.to_string(), arguments: Arguments::Text(patch) }),
+        ToolInput::FreeText => {
+            Some(ScriptedCall { name: tool.name.to_string(), arguments: Arguments::Text(patch) })
+        }
         ToolInput::Schema(_) => filled(tool, &[(&["input", "patch"][..], json!(patch))]),
     }
 }
@@ -215,7 +217,7 @@ fn schema_of(tool: &Tool<'_>) -> Option<Value> {
 }
 
 /// A call of this tool with each value in the first of its fields that the tool has; what else it demands is made up.
-fn filled(tool: &Tool<'_>, values: &[(&[&str], Value)]) -> Option<Made> {
+fn filled(tool: &Tool<'_>, values: &[(&[&str], Value)]) -> Option<ScriptedCall> {
     let schema = schema_of(tool)?;
     let properties = schema.get("properties").and_then(Value::as_object)?;
     let mut fields = Map::new();
@@ -223,7 +225,7 @@ fn filled(tool: &Tool<'_>, values: &[(&[&str], Value)]) -> Option<Made> {
         let name = names.iter().find(|name| properties.contains_key(**name))?;
         fields.insert((*name).to_owned(), value.clone());
     }
-    let made_up = example(&schema, Print::new().add(&tool.name).seed());
+    let made_up = example(&schema, Fingerprint::new().add(&tool.name).seed());
     let demanded =
         schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     for name in demanded {
@@ -231,7 +233,7 @@ fn filled(tool: &Tool<'_>, values: &[(&[&str], Value)]) -> Option<Made> {
             fields.insert(name.to_owned(), made_up.get(name).cloned().unwrap_or_default());
         }
     }
-    Some(Made { name: tool.name.to_string(), arguments: Arguments::Object(Value::Object(fields)) })
+    Some(ScriptedCall { name: tool.name.to_string(), arguments: Arguments::Object(Value::Object(fields)) })
 }
 
 /// A text for a shell.

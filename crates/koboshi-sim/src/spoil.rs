@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_look_like_what_they_are() {
+    fn forms_have_the_shape_of_their_names() {
         let value = json!({"city": "Paris", "now": true});
         assert_eq!(arguments(&value, Form::TrailingComma), r#"{"city":"Paris","now":true,}"#);
         assert_eq!(arguments(&value, Form::Unquoted), r#"{city: "Paris", now: true}"#);

@@ -1,22 +1,22 @@
 //! Which tools are called, and with what.
 //!
-//! As a model would: a user's question with tools on offer is answered by a call, a tool's result by words. A prompt can
+//! As a model would: a user's question with tools on offer is answered by a call, a tool's result by text. A prompt can
 //! script an agent instead ([`Script`]).
 
 use koboshi::guard::NOTE_MARK;
 use koboshi_wire::form::{Tool, ToolInput};
 use serde_json::{Value, json};
 
-use crate::chance::Print;
+use crate::chance::Fingerprint;
 use crate::fall::Form;
 use crate::message::{Message, Role};
 use crate::request::{Choice, Request, parsed};
 use crate::schema::example;
-use crate::script::{Arguments, Made, Script};
+use crate::script::{Arguments, Script, ScriptedCall};
 use crate::spoil;
 
 /// No answer has more calls.
-const MOST_CALLS: usize = 3;
+const MAX_CALLS: usize = 3;
 
 /// A call that is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,10 +28,16 @@ pub(crate) struct Call {
     pub(crate) free_text: bool,
 }
 
-/// The calls of this answer; none if it is to be words. `print` is that of the conversation.
-pub(crate) fn calls(request: &Request<'_>, print: Print, broken: Option<Form>, makes_up: bool) -> Vec<Call> {
+/// The calls of this answer; none if it is to be text. `print` is that of the conversation.
+pub(crate) fn calls(
+    request: &Request<'_>,
+    print: Fingerprint,
+    broken: Option<Form>,
+    makes_up: bool,
+) -> Vec<Call> {
     let script = Script::of(request.conversation());
-    let alone = |name: &str, made: Option<Made>| vec![(name.to_owned(), made.map(|made| made.arguments))];
+    let alone =
+        |name: &str, made: Option<ScriptedCall>| vec![(name.to_owned(), made.map(|made| made.arguments))];
     let free = |script: &Script<'_>| !script.is_there() && request.is_asked() && makes_up;
     let chosen = match (request.choice(), script.next(request)) {
         (Choice::None, _) => Vec::new(),
@@ -57,7 +63,7 @@ pub(crate) fn calls(request: &Request<'_>, print: Print, broken: Option<Form>, m
 
 /// The last calls of the conversation once more, as a model in a loop makes them. None if there are none yet, if no tool may be
 /// called, or if they were refused and the model is not stubborn.
-pub(crate) fn repeated(request: &Request<'_>, print: Print, stubborn: bool) -> Option<Vec<Call>> {
+pub(crate) fn repeated(request: &Request<'_>, print: Fingerprint, stubborn: bool) -> Option<Vec<Call>> {
     let message = request.conversation();
     let last = message.iter().rev().find(|message| !message.calls.is_empty())?;
     let mut results = message.iter().rev().take_while(|message| message.role == Role::Tool);
@@ -77,13 +83,13 @@ pub(crate) fn repeated(request: &Request<'_>, print: Print, stubborn: bool) -> O
     Some(made.collect())
 }
 
-/// Whether there would be a call here if any were made up: then the words say why there is none.
+/// Whether there would be a call here if any were made up: then the text says why there is none.
 pub(crate) fn holds_back(request: &Request<'_>, makes_up: bool) -> bool {
     let free = matches!(request.choice(), Choice::Auto) && !Script::of(request.conversation()).is_there();
     !makes_up && free && request.is_asked()
 }
 
-fn made_up(tool: Option<&Tool<'_>>, print: Print, broken: Option<Form>) -> String {
+fn made_up(tool: Option<&Tool<'_>>, print: Fingerprint, broken: Option<Form>) -> String {
     match tool.map(|tool| &tool.input) {
         Some(ToolInput::FreeText) => {
             example(&json!({"type": "string"}), print.seed()).as_str().unwrap_or_default().to_owned()
@@ -101,14 +107,14 @@ fn written(value: &Value, broken: Option<Form>) -> String {
     broken.map_or_else(|| value.to_string(), |form| spoil::arguments(value, form))
 }
 
-/// The tool that the user names, else the first; several if the user says so.
+/// The tool that the user names, else the first; several if the user asks for several.
 fn fitting(request: &Request<'_>) -> Vec<(String, Option<Arguments>)> {
     let prompt = request.last_user();
     let several =
         request.parallel() && (prompt.to_lowercase().contains("parallel") || prompt.contains("並列"));
     let tools = request.tools();
     let mut chosen: Vec<&Tool<'_>> = if several {
-        tools.iter().take(MOST_CALLS).collect()
+        tools.iter().take(MAX_CALLS).collect()
     } else {
         let named = tools.iter().find(|tool| prompt.contains(&*tool.name));
         named.or_else(|| tools.first()).into_iter().collect()
@@ -120,10 +126,10 @@ fn fitting(request: &Request<'_>) -> Vec<(String, Option<Arguments>)> {
     chosen.into_iter().map(|tool| (tool.name.to_string(), None)).collect()
 }
 
-/// What the results of tools are answered with: each of the last ones is named.
+/// The text that answers the results of tools: it names each of the last ones.
 pub(crate) fn mention(request: &Request<'_>) -> String {
     let results = request.conversation().iter().rev().take_while(|message| message.role == Role::Tool);
-    let mut message: Vec<String> = results.take(MOST_CALLS).map(sentence).collect();
+    let mut message: Vec<String> = results.take(MAX_CALLS).map(sentence).collect();
     message.reverse();
     message.join(" ")
 }

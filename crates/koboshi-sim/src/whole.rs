@@ -1,14 +1,14 @@
 //! Where a body breaks that is no stream.
 
-use crate::fall::Place;
+use crate::fall::CutPlace;
 
-/// So many bytes of a body come before it breaks at this place. Never all of it.
-pub(crate) fn broken_at(body: &str, place: Place) -> usize {
+/// How many bytes of a body come before it breaks at this place. Never all of it.
+pub(crate) fn broken_at(body: &str, place: CutPlace) -> usize {
     let half = body.len() / 2;
     let at = match place {
-        Place::Frame { bytes, .. } if bytes > 0 => usize::try_from(bytes).unwrap_or(usize::MAX),
-        Place::Call { .. } => in_arguments(body).unwrap_or(half),
-        Place::Frame { .. } | Place::Half => half,
+        CutPlace::Frame { bytes, .. } if bytes > 0 => usize::try_from(bytes).unwrap_or(usize::MAX),
+        CutPlace::Call { .. } => in_arguments(body).unwrap_or(half),
+        CutPlace::Frame { .. } | CutPlace::Half => half,
     };
     at.min(body.len().saturating_sub(1))
 }

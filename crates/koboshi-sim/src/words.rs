@@ -2,7 +2,7 @@
 //!
 //! A bar ends a piece where the script has no spaces.
 
-/// A language to speak in.
+/// The language of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     English,
@@ -10,13 +10,13 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// The language of these words: Japanese if any of them is written so.
+    /// The language of these texts: Japanese if any of them is.
     pub(crate) fn of(text: &str) -> Self {
         let is_japanese = |c: char| matches!(c, '\u{3040}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}');
         if text.chars().take(2000).any(is_japanese) { Self::Japanese } else { Self::English }
     }
 
-    /// What is said in place of a call that is not made up.
+    /// The text in place of a call that is not made up.
     pub(crate) const fn no_call(self) -> &'static str {
         match self {
             Self::English => "This is a simulated answer, and no tool was called.",
@@ -24,7 +24,7 @@ impl Language {
         }
     }
 
-    /// What is said to pictures and files.
+    /// The text about images and files.
     pub(crate) fn pictures(self, count: usize) -> String {
         match (self, count) {
             (Self::English, 1) => "I see the picture.".to_owned(),

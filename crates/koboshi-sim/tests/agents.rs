@@ -4,15 +4,13 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
-mod common;
-
+use crate::common::perform;
 use bytes::Bytes;
-use common::perform;
 use koboshi::models::Facts;
 use koboshi_sim::{Ask, Tally, play};
 use koboshi_testkit::dialect::{ReadAnswer, read_body};
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Request, To};
+use koboshi_wire::any::{Edits, Request, TargetTraits};
 use serde_json::{Value, json};
 
 const PROMPT: &str = "koboshi: write notes/a.txt with It's done, then run `cat notes/a.txt`";
@@ -93,7 +91,11 @@ impl Agent {
         let request = Request::parse(self.dialect, &own, Some(("m", true))).unwrap();
         let edits = Edits::plain("m");
         let facts = Facts::default().with(|facts| facts.reasoning = Some(true));
-        let written = request.write(&own, To { dialect, facts, prefill: true, ..To::default() }, &edits);
+        let written = request.write(
+            &own,
+            TargetTraits { dialect, facts, prefill: true, ..TargetTraits::default() },
+            &edits,
+        );
         assert!(written.lacks().is_none(), "{:?}", written.left);
         let ask = Ask {
             model,
@@ -258,7 +260,7 @@ fn without_a_tool_for_it_there_are_words() {
         json!([{"name": "Read", "input_schema": object(&["file_path"], &json!({"file_path": text()}))}]);
     assert!(
         agent.ask("ok", Dialect::Messages).0.calls.is_empty(),
-        "a scripted agent does nothing that nobody wrote"
+        "a scripted agent does only what the script says"
     );
     // Agents ask on the side, without tools: for a title, say.
     agent.body.as_object_mut().unwrap().remove("tools");

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
-mod common;
-
-use common::{ask, got, perform, streaming, user, weather, with};
+use crate::common::{ask, got, perform, streaming, user, weather, with};
 use koboshi_sim::{Head, Tally};
 use serde_json::{Value, json};
 
@@ -91,7 +89,7 @@ fn chunks_and_tokens_are_counted() {
 }
 
 #[test]
-fn pauses_are_told_not_made() {
+fn pauses_are_stated_not_made() {
     let play = ask("ok?latency=2s&gap=30ms", &streaming(user("hello")), Tally::default());
     let Head::Answer { after, .. } = &play.head else { panic!() };
     assert_eq!(after.as_secs(), 2);
@@ -255,7 +253,7 @@ fn a_prompt_can_script_an_agent() {
     );
     messages.push(json!({"role": "user", "content": "and now?"}));
     let read_answer = got("ok", &with(json!({"messages": messages}), tools));
-    assert!(read_answer.calls().is_empty(), "a scripted agent does nothing that nobody wrote");
+    assert!(read_answer.calls().is_empty(), "a scripted agent does only what the script says");
 }
 
 #[test]

@@ -2,9 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
-mod common;
-
-use common::{Got, perform, user, weather, with};
+use crate::common::{Got, perform, user, weather, with};
 use koboshi_sim::{Ask, Tally, count, play};
 use koboshi_testkit::dialect::{ReadAnswer, body, read_body};
 use koboshi_wire::Dialect;
@@ -212,7 +210,7 @@ fn schemas_are_followed_in_every_dialect() {
     }
 }
 
-/// Turns of a conversation, with everything that can stand in one. The user begins: where nobody does, translators make something up.
+/// Turns of a conversation, with everything that can stand in one. The user begins: where the model does, translators make something up.
 fn any_chat() -> impl Strategy<Value = Value> {
     let words = prop::sample::select(vec![
         "hello", "a\nb", "  b ", "日本語", "parallel", "{\"a\": 1}", "use second", "\n", "koboshi: run x",
@@ -359,7 +357,7 @@ fn free_text_tools_are_called_with_text() {
 }
 
 #[test]
-fn tokens_are_counted_for_whoever_asks() {
+fn tokens_are_counted_in_every_dialect_that_has_an_endpoint_for_it() {
     let counted = |dialect, text: &str| {
         perform(count(&Ask { model: "ok", dialect, body: text.as_bytes(), ..Ask::default() }))
     };
@@ -383,7 +381,7 @@ fn tokens_are_counted_for_whoever_asks() {
     assert_eq!(perform(count(&failing)).status, 529);
 }
 
-/// Whole streams, for a person to read; `KOBOSHI_GOLDEN=write` writes them anew.
+/// Whole streams, for a person to read; `KOBOSHI_GOLDEN=write` writes them again.
 #[test]
 fn streams_are_what_the_vendors_send() {
     let asked = |dialect| with(thinking(dialect), tools_of(dialect));

@@ -2,12 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
-mod common;
-
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use common::{Got, ask, got, perform, streaming, user, weather, with};
+use crate::common::{Got, ask, got, perform, streaming, user, weather, with};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{Answer, Classifier, Rules};
 use koboshi::fault::{Fault, Kind, Sub};
@@ -314,7 +312,7 @@ fn a_context_limit_holds_for_long_conversations_only() {
 }
 
 #[test]
-fn whoever_does_not_fall_is_ok() {
+fn a_call_that_does_not_fall_is_ok() {
     let nth =
         |model: &str, nth| perform(ask(model, &user("hello"), Tally { nth, ..Tally::default() })).status;
     assert_eq!([0, 1, 2].map(|n| nth("fail-503?times=1", n)), [503, 200, 200]);

@@ -2,11 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
-mod common;
-
 use std::fmt::Write;
 
-use common::{Got, got, perform, user, with};
+use crate::common;
+use crate::common::{Got, got, perform, user, with};
 use koboshi_sim::{Ask, COMMON, Param, names, play};
 use koboshi_testkit::dialect::body;
 use koboshi_wire::Dialect;

@@ -1,15 +1,13 @@
 //! Chat answers stay the bytes they were before the provider learned other dialects: programs and records rely on them.
 //!
 //! The file beside it has a line for every name and question: status, end, length and a hash of head and body. `KOBOSHI_GOLDEN=write` writes it
-//! anew, which says that the answers have changed.
+//! again, which says that the answers have changed.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
-mod common;
-
 use std::fmt::Write;
 
-use common::{ask, streaming, user, weather, with};
+use crate::common::{ask, streaming, user, weather, with};
 use koboshi_sim::{Head, Tally, names};
 use serde_json::{Value, json};
 

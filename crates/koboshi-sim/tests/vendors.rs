@@ -2,11 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 
-mod common;
-
 use std::sync::LazyLock;
 
-use common::{Got, perform, user, weather, with};
+use crate::common::{Got, perform, user, weather, with};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{Answer, Classifier, Rules};
 use koboshi::fault::{Fault, Kind, Sub};
@@ -65,7 +63,7 @@ fn meant(name: &str, dialect: Dialect) -> Option<(Meant, Meant)> {
         ("filter" | "filter-400", _) => both(Kind::ContentFiltered, None),
         ("stall" | "cut" | "cut-tool" | "fin" | "half", _) => (closed, unusable),
         ("bad-chunk", _) => (unusable, unusable),
-        // Many that speak chat leave the mark out; nobody else does, so that without it an answer is cut.
+        // Many chat servers leave the mark out; servers of other dialects never do, so without it an answer is cut.
         ("no-done", Dialect::Chat) => (None, None),
         ("no-done", _) => (closed, None),
         // Where arguments are an object they come as a text, which is for the gateway to see.
@@ -179,7 +177,7 @@ fn names_that_do_not_exist_are_refused_in_every_vendors_words() {
     }
 }
 
-/// So many frames mean so many words, whatever the dialect needs to say them.
+/// The number of frames decides the number of words, whatever frames the dialect needs.
 #[test]
 fn a_fall_comes_at_the_same_word_in_every_dialect() {
     let chat = user("hello");

@@ -81,15 +81,15 @@ fn journal(length: Duration, options: &LedgerOptions) {
     let dropped = ledger.health().journal_dropped;
     let kept = store.query(&Query { limit: usize::MAX >> 1, ..Query::default() }).unwrap().len();
     let rate = f64::from(notes) / produced.as_secs_f64();
-    let most = options.keep.entries;
-    println!("journal through SQLite, {PRODUCERS} producers for {produced:.1?}, at most {most} entries:");
+    let max = options.keep.entries;
+    println!("journal through SQLite, {PRODUCERS} producers for {produced:.1?}, at most {max} entries:");
     println!(
         "  {rate:.0} entries/s, {notes} noted, {kept} kept, {dropped} dropped, all written after {written:.1?}"
     );
     println!("  a note costs its caller {:.0} ns in the mean", inside.as_nanos() as f64 / f64::from(notes));
     println!("  p50 {} ns, p99 {} ns, p99.9 {} ns, most {} ns", at(0.5), at(0.99), at(0.999), at(0.999_999));
     println!("  the file has {:.0} MB", std::fs::metadata(&file).unwrap().len() as f64 / 1e6);
-    let complete = kept == notes as usize || u64::from(notes) > most;
+    let complete = kept == notes as usize || u64::from(notes) > max;
     let holds = dropped == 0 && rate >= 50_000.0 && complete;
     println!("  50,000 entries/s without a drop: {}", if holds { "yes" } else { "NO" });
 }
@@ -175,6 +175,7 @@ fn rest() -> Rest {
         set: Timestamp::UNIX_EPOCH,
         since: Timestamp::UNIX_EPOCH,
         class: Class::Quota,
+        stated: true,
         fixed: true,
         streaks: [(Class::Quota, 3)].into(),
         detail: "the allowance of five hours is used up".to_owned(),
@@ -182,7 +183,7 @@ fn rest() -> Rest {
     }
 }
 
-/// Bytes of this process in memory; nothing where the system does not tell.
+/// Bytes of this process in memory; nothing where the system does not state it.
 fn resident() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

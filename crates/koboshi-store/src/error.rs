@@ -1,4 +1,4 @@
-//! What can go wrong with a store, said with the place and the next step.
+//! What can go wrong with a store, with the place and the next step.
 //!
 //! Every message names the file or the server (without its password), what was being done, and what a person can do
 //! about it. Text of a driver is redacted before it comes here. A message promises nothing: whether something is tried
@@ -50,7 +50,7 @@ pub enum StoreError {
         /// What was seen.
         why: String,
     },
-    /// It does not let us in.
+    /// The server refuses the login.
     #[error(
         "{place} refused the login ({why}): the password is wrong or missing, it belongs into the address of the \
          store, like redis://:password@host:6379 (`store.redis` in koboshi.yaml, or --store)"
@@ -58,7 +58,7 @@ pub enum StoreError {
     Refused {
         /// Which server.
         place: String,
-        /// What it said.
+        /// The server's message.
         why: String,
     },
     /// A setting that cannot work.
@@ -88,7 +88,7 @@ impl StoreError {
         matches!(self, Self::Damaged { .. } | Self::Newer { .. })
     }
 
-    /// Whether the same call may succeed later without anybody's help.
+    /// Whether the same call may succeed later without any action by a person.
     #[must_use]
     pub const fn is_passing(&self) -> bool {
         matches!(self, Self::Busy { .. } | Self::Away { .. })

@@ -3,13 +3,15 @@
 //! Faults, remedies and changes of state are noted as entries that people and programs can ask for by time, kind,
 //! target and agent. An entry is small and free of secrets: every store tidies what it is given
 //! before it keeps it, even though writers redact too, so that one forgetful writer cannot fill a file with keys.
-//! The journal may lose entries under overload; it never slows anyone down. State is kept elsewhere.
+//! The journal may lose entries under overload; it never slows a caller down. State is kept elsewhere.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use koboshi::key::ScopeKey;
 use koboshi::redact::Redactor;
 use serde::{Deserialize, Serialize};
@@ -19,13 +21,13 @@ use crate::record::Node;
 use crate::times;
 
 /// The most characters of an entry's text.
-pub const LONGEST_TEXT: usize = 500;
+pub const MAX_TEXT: usize = 500;
 /// The most bytes of an entry's data, as JSON.
-pub const LARGEST_DATA: usize = 4096;
+pub const MAX_DATA_BYTES: usize = 4096;
 /// The most characters of a name in an entry.
-const LONGEST_WORD: usize = 200;
+const MAX_NAME_CHARS: usize = 200;
 
-/// What an entry tells of.
+/// What an entry is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -42,12 +44,14 @@ pub enum EntryKind {
     Cooldown,
     /// A lease was taken or lost.
     Lease,
-    /// The store itself has something to say.
+    /// The store itself reports something.
     Store,
     /// A person did something.
     Operator,
     /// A supervised agent was started or ended.
     Run,
+    /// Little or nothing is left of a key's budget.
+    Budget,
 }
 
 impl EntryKind {
@@ -62,6 +66,7 @@ impl EntryKind {
         Self::Store,
         Self::Operator,
         Self::Run,
+        Self::Budget,
     ];
 
     /// Stable name.
@@ -77,6 +82,7 @@ impl EntryKind {
             Self::Store => "store",
             Self::Operator => "operator",
             Self::Run => "run",
+            Self::Budget => "budget",
         }
     }
 
@@ -92,9 +98,9 @@ impl EntryKind {
 pub struct Entry {
     /// When; kept to the microsecond.
     pub at: Timestamp,
-    /// Who noted it.
+    /// The node that noted it.
     pub node: Node,
-    /// What it tells of.
+    /// What it is about.
     pub what: EntryKind,
     /// The kind of fault or the name of the step, such as `rate_limited`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +135,7 @@ impl Entry {
         }
     }
 
-    /// The entry as every store keeps it: redacted, bounded, to the microsecond. For whoever shows it before a store has it.
+    /// The entry as every store keeps it: redacted, bounded, to the microsecond. For code that shows it before a store has it.
     #[must_use]
     pub fn tidied(&self) -> Self {
         tidy(self)
@@ -143,7 +149,7 @@ pub struct Query {
     pub from: Option<Timestamp>,
     /// Before this.
     pub to: Option<Timestamp>,
-    /// Telling of this.
+    /// About this.
     pub what: Option<EntryKind>,
     /// Of this kind.
     pub kind: Option<String>,
@@ -151,7 +157,7 @@ pub struct Query {
     pub key: Option<ScopeKey>,
     /// About this agent.
     pub agent: Option<String>,
-    /// At most so many, the newest.
+    /// At most this many, the newest.
     pub limit: usize,
 }
 
@@ -170,7 +176,10 @@ impl Query {
             && self.what.is_none_or(|what| entry.what == what)
             && self.kind.as_deref().is_none_or(|kind| entry.kind.as_deref() == Some(kind))
             && self.key.as_ref().is_none_or(|key| entry.key.as_ref().is_some_and(|of| key.covers(of)))
-            && self.agent.as_deref().is_none_or(|agent| entry.agent.as_deref() == Some(agent))
+            && self
+                .agent
+                .as_deref()
+                .is_none_or(|agent| entry.agent.as_deref().is_some_and(|of| is_of(of, agent)))
     }
 }
 
@@ -181,14 +190,28 @@ pub struct Retention {
     pub journal: Duration,
     /// The most entries of the journal, whatever their age.
     pub entries: u64,
-    /// Snapshots of breakers after their node fell silent. A ledger that lives shows its own again in time.
+    /// Usage of a day; at least a month, because budgets are counted with it.
+    pub usage: Duration,
+    /// Snapshots of breakers after their node fell silent. A running ledger writes its own again in time.
     pub breakers: Duration,
 }
 
 impl Default for Retention {
     fn default() -> Self {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-        Self { journal: DAY.saturating_mul(30), entries: 100_000, breakers: DAY }
+        Self {
+            journal: DAY.saturating_mul(30),
+            entries: 100_000,
+            usage: DAY.saturating_mul(400),
+            breakers: DAY,
+        }
+    }
+}
+
+impl Retention {
+    /// The first day whose usage is kept.
+    pub(crate) fn first_day(&self, now: Timestamp) -> Date {
+        times::before(now, self.usage).to_zoned(TimeZone::UTC).date()
     }
 }
 
@@ -207,14 +230,14 @@ pub(crate) fn tidy(entry: &Entry) -> Entry {
         }),
         key: entry.key.clone(),
         agent: entry.agent.as_deref().map(tidy_word),
-        text: REDACTOR.excerpt(&entry.text, LONGEST_TEXT),
+        text: REDACTOR.excerpt(&entry.text, MAX_TEXT),
         data: entry.data.as_ref().map(|data| tidy_data(&REDACTOR, data)),
     }
 }
 
 /// A name fit to be kept. Names come from outside too: an agent may be called like a person's address.
 fn tidy_word(word: &str) -> String {
-    REDACTOR.excerpt(word, LONGEST_WORD)
+    REDACTOR.excerpt(word, MAX_NAME_CHARS)
 }
 
 /// A query that finds what was kept under the names it asks for.
@@ -226,13 +249,18 @@ pub(crate) fn tidy_query(query: &Query) -> Query {
 /// Data without secrets. What is too large, or no longer JSON without its secrets, becomes a text.
 fn tidy_data(redactor: &Redactor, data: &Value) -> Value {
     let json = data.to_string();
-    if json.len() > LARGEST_DATA {
-        return Value::String(redactor.excerpt(&json, LARGEST_DATA / 8));
+    if json.len() > MAX_DATA_BYTES {
+        return Value::String(redactor.excerpt(&json, MAX_DATA_BYTES / 8));
     }
     match redactor.redact(&json) {
         Cow::Borrowed(_) => data.clone(),
         Cow::Owned(clean) => serde_json::from_str(&clean).unwrap_or(Value::String(clean)),
     }
+}
+
+/// Whether an entry about `of` is about this agent: a name without a project stands for all of its projects.
+fn is_of(of: &str, agent: &str) -> bool {
+    of == agent || of.strip_prefix(agent).is_some_and(|rest| rest.starts_with('/'))
 }
 
 #[cfg(test)]

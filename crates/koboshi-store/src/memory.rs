@@ -1,7 +1,10 @@
-//! The store that forgets: everything in this process, for tests, drills and `store: memory`.
+//! The store that is not durable: everything is in this process, for tests, drills and `store: memory`.
 //!
 //! Clones share one memory, so several ledgers in one process can meet in it as processes meet in a file. It is also
-//! the plainest reading of what a store does, against which the contract tests hold the two others.
+//! the simplest implementation of a store; the contract tests compare the two others with it.
+
+mod sessions;
+mod usage;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,8 +16,10 @@ use koboshi::time::Moment;
 use crate::error::StoreError;
 use crate::journal::{Entry, Query, Retention, tidy, tidy_query};
 use crate::record::{Record, Slot};
-use crate::store::{Lease, Loaded, Merged, Named, Store, StoreChanges, Wake, Watch};
+use crate::session::Sessions;
+use crate::store::{Lease, MergeResult, Named, Store, StoreChanges, StoreContents, Wake, Watch};
 use crate::times;
+use crate::usage::UsageStore;
 
 /// How much a memory keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,19 +57,21 @@ impl HeldLease {
 #[derive(Default)]
 struct Inner {
     records: BTreeMap<Slot, (Record, u64)>,
-    /// Counts the changes, so that a watch can ask for those after its last look.
+    /// Counts the changes, so that a watch can ask for those after its last read.
     seq: u64,
     leases: BTreeMap<String, HeldLease>,
     fence: u64,
     cache: BTreeMap<String, CachedBytes>,
-    sessions: BTreeMap<String, CachedBytes>,
+    notes: BTreeMap<String, CachedBytes>,
+    sessions: sessions::SessionTable,
+    usage: usage::UsageTable,
     journal: VecDeque<Entry>,
-    /// Whom to wake, by the number of their watch.
+    /// The callbacks to wake, by the number of their watch.
     wakes: BTreeMap<u64, Wake>,
     watches: u64,
 }
 
-/// The store that forgets.
+/// The store that is not durable.
 #[derive(Clone, Default)]
 pub struct MemoryStore {
     policy: MemoryPolicy,
@@ -84,6 +91,11 @@ impl MemoryStore {
 }
 
 impl Inner {
+    fn next_fence(&mut self, now: Timestamp) -> u64 {
+        self.fence = times::next_fence(self.fence, now);
+        self.fence
+    }
+
     fn merge(&mut self, slot: &Slot, record: &Record) -> Option<Record> {
         let merged = match self.records.get(slot) {
             Some((known, _)) => known.merge(record),
@@ -96,10 +108,10 @@ impl Inner {
         (merged != *record).then_some(merged)
     }
 
-    fn make_room(&mut self, needed: usize, most: usize, now: Timestamp) {
+    fn make_room(&mut self, needed: usize, max: usize, now: Timestamp) {
         self.cache.retain(|_, kept| kept.until > now);
         let mut bytes: usize = self.cache.values().map(|kept| kept.body.len()).sum();
-        while bytes.saturating_add(needed) > most {
+        while bytes.saturating_add(needed) > max {
             let first = self.cache.iter().min_by_key(|(_, kept)| kept.until).map(|(key, _)| key.clone());
             let Some(gone) = first.and_then(|key| self.cache.remove(&key)) else { return };
             bytes = bytes.saturating_sub(gone.body.len());
@@ -128,7 +140,7 @@ impl Watch for MemoryWatch {
         }
         let changed = inner.records.iter().filter(|(_, (_, seq))| after.is_none_or(|after| *seq > after));
         let records = changed.map(|(slot, (record, _))| (slot.clone(), record.clone())).collect();
-        let loaded = Loaded { records, unreadable: Vec::new() };
+        let loaded = StoreContents { records, unreadable: Vec::new() };
         Ok(if after.is_none() { StoreChanges::All(loaded) } else { StoreChanges::Changed(loaded) })
     }
 }
@@ -138,7 +150,7 @@ impl Store for MemoryStore {
         "memory"
     }
 
-    fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError> {
+    fn merge(&self, changes: &[Named]) -> Result<MergeResult, StoreError> {
         let mut inner = self.lock();
         let before = inner.seq;
         let mut beyond = Vec::new();
@@ -153,13 +165,13 @@ impl Store for MemoryStore {
         for wake in wakes {
             wake();
         }
-        Ok(Merged { beyond, ..Merged::default() })
+        Ok(MergeResult { beyond, ..MergeResult::default() })
     }
 
-    fn load(&self) -> Result<Loaded, StoreError> {
+    fn load(&self) -> Result<StoreContents, StoreError> {
         let inner = self.lock();
         let records = inner.records.iter().map(|(slot, (record, _))| (slot.clone(), record.clone()));
-        Ok(Loaded { records: records.collect(), unreadable: Vec::new() })
+        Ok(StoreContents { records: records.collect(), unreadable: Vec::new() })
     }
 
     fn watch(&self, wake: Wake) -> Result<Box<dyn Watch>, StoreError> {
@@ -181,9 +193,8 @@ impl Store for MemoryStore {
         if inner.leases.get(name).is_some_and(|held| held.is_held(now)) {
             return Ok(None);
         }
-        let fence = times::next_fence(inner.fence, now);
+        let fence = inner.next_fence(now);
         let until = times::after(now, ttl);
-        inner.fence = fence;
         inner.leases.insert(name.to_owned(), HeldLease { fence, until, length: ttl });
         Ok(Some(Lease { name: name.to_owned(), fence, until }))
     }
@@ -226,18 +237,26 @@ impl Store for MemoryStore {
         Ok(self.lock().cache.get(key).filter(|kept| kept.until > now).map(|kept| kept.body.clone()))
     }
 
-    fn session_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
+    fn note_put(&self, name: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
         let kept = CachedBytes { body: body.to_vec(), until: times::after(now, ttl) };
-        self.lock().sessions.insert(id.to_owned(), kept);
+        self.lock().notes.insert(name.to_owned(), kept);
         Ok(())
     }
 
-    fn session_get(&self, id: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.lock().sessions.get(id).filter(|kept| kept.until > now).map(|kept| kept.body.clone()))
+    fn note_get(&self, name: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.lock().notes.get(name).filter(|kept| kept.until > now).map(|kept| kept.body.clone()))
     }
 
-    fn session_delete(&self, id: &str) -> Result<bool, StoreError> {
-        Ok(self.lock().sessions.remove(id).is_some())
+    fn note_delete(&self, name: &str) -> Result<bool, StoreError> {
+        Ok(self.lock().notes.remove(name).is_some())
+    }
+
+    fn sessions(&self) -> &dyn Sessions {
+        self
+    }
+
+    fn usage(&self) -> &dyn UsageStore {
+        self
     }
 
     fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {
@@ -260,21 +279,22 @@ impl Store for MemoryStore {
 
     fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError> {
         let mut inner = self.lock();
-        let before = |inner: &Inner| {
-            inner.records.len() + inner.journal.len() + inner.cache.len() + inner.sessions.len()
-        };
+        let before =
+            |inner: &Inner| inner.records.len() + inner.journal.len() + inner.cache.len() + inner.notes.len();
         let had = before(&inner);
         let (old_entry, old_breaker) = (times::before(now, keep.journal), times::before(now, keep.breakers));
         inner.journal.retain(|entry| entry.at >= old_entry);
-        let most = usize::try_from(keep.entries).unwrap_or(usize::MAX);
-        let too_many = inner.journal.len().saturating_sub(most);
+        let max = usize::try_from(keep.entries).unwrap_or(usize::MAX);
+        let too_many = inner.journal.len().saturating_sub(max);
         inner.journal.drain(..too_many);
         inner
             .records
             .retain(|_, (record, _)| !matches!(record, Record::Breaker(breaker) if breaker.at < old_breaker));
         inner.cache.retain(|_, kept| kept.until > now);
-        inner.sessions.retain(|_, kept| kept.until > now);
+        inner.notes.retain(|_, kept| kept.until > now);
         inner.leases.retain(|_, held| held.is_held(now));
-        Ok(u64::try_from(had.saturating_sub(before(&inner))).unwrap_or(u64::MAX))
+        let sessions = inner.sessions.prune(now);
+        let usage = inner.usage.prune(keep.first_day(now), now);
+        Ok(u64::try_from(had.saturating_sub(before(&inner)) + sessions + usage).unwrap_or(u64::MAX))
     }
 }

@@ -1,7 +1,7 @@
 //! What is shared: one record per slot, and the one way in which two copies become one.
 //!
 //! A slot is the name of a record in every store. What was stated about a key (holds, cooldowns) is a fact and has one
-//! slot for all; what a node's own breaker looks like has a slot per node, because for everyone else it is only a hint.
+//! slot for all; what a node's own breaker looks like has a slot per node, because for all other nodes it is only a hint.
 //! The store never decides: [`Record::merge`] hands over to the core's functions.
 //! Slots whose key is not shared (the way out of this machine) never leave the process.
 
@@ -17,7 +17,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Node names longer than this are refused.
-pub const LONGEST_NODE: usize = 200;
+pub const MAX_NODE_NAME: usize = 200;
 
 /// The name of one process that shares a store: `gateway-1`, `laptop/4711`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,7 +25,7 @@ pub struct Node(Arc<str>);
 
 /// Why a text is no name of a node.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the name of a node must be 1 to {LONGEST_NODE} bytes without spaces and control characters: `{0}`")]
+#[error("the name of a node must be 1 to {MAX_NODE_NAME} bytes without spaces and control characters: `{0}`")]
 pub struct NodeError(String);
 
 impl Node {
@@ -47,7 +47,7 @@ impl FromStr for Node {
 
     fn from_str(name: &str) -> Result<Self, NodeError> {
         let wrong = |c: char| c.is_control() || c.is_whitespace();
-        if name.is_empty() || name.len() > LONGEST_NODE || name.contains(wrong) {
+        if name.is_empty() || name.len() > MAX_NODE_NAME || name.contains(wrong) {
             return Err(NodeError(name.chars().filter(|c| !c.is_control()).take(80).collect()));
         }
         Ok(Self(Arc::from(name)))
@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for Node {
 pub enum RecordKind {
     /// Until when a scope is closed.
     Holds,
-    /// How long something rests after failures.
+    /// The cooldown of a key after failures.
     Cooldown,
     /// What a node's breaker looks like.
     Breaker,
@@ -154,7 +154,7 @@ impl Slot {
         &self.key
     }
 
-    /// Whose record it is; none for facts, which are everyone's.
+    /// The node that owns the record; none for facts, which belong to all nodes.
     #[must_use]
     pub const fn node(&self) -> Option<&Node> {
         self.node.as_ref()
@@ -203,7 +203,7 @@ impl FromStr for Slot {
 pub enum Record {
     /// Until when a scope is closed.
     Holds(Holds),
-    /// How long something rests.
+    /// A cooldown.
     Cooldown(Cooldown),
     /// What a breaker looks like.
     Breaker(BreakerSnapshot),
@@ -220,7 +220,7 @@ impl Record {
         }
     }
 
-    /// Both together, as the core merges them. Records of different kinds do not meet in one slot; this one stays.
+    /// Both together, as the core merges them. Records of different kinds are never in one slot; if they were, this one would stay.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
         match (self, other) {
@@ -252,8 +252,8 @@ impl Record {
 
 /// Whether a stored body that this program cannot read may be replaced.
 ///
-/// What is sound JSON was most likely written by a newer program: it stays, or both would set each other's work aside
-/// for as long as they run side by side. What is no JSON is read by nobody, and a breaker is told by its own node only.
+/// Valid JSON was most likely written by a newer program: it stays, or both programs would set each other's records aside
+/// for as long as they run side by side. No program can read what is not JSON, and a breaker is written by its own node only.
 pub(crate) fn may_be_replaced(slot: &Slot, body: &[u8]) -> bool {
     let sound = |body: &str| serde_json::from_str::<IgnoredAny>(body).is_ok();
     slot.node().is_some() || !std::str::from_utf8(body).is_ok_and(sound)
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn a_node_is_one_printable_word() {
         assert!("gateway-1".parse::<Node>().is_ok());
-        for name in ["", "two words", "line\nbreak", &"x".repeat(LONGEST_NODE + 1)] {
+        for name in ["", "two words", "line\nbreak", &"x".repeat(MAX_NODE_NAME + 1)] {
             assert!(name.parse::<Node>().is_err(), "{name:?}");
         }
     }

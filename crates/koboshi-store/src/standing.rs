@@ -1,14 +1,15 @@
 //! What cannot be used now: one row for each key that is in cooldown, parked, limited, or whose breaker is not closed.
 //!
-//! The rows are made here for everyone who shows them, so that the command line says the same of a file and of a running
+//! The rows are made here for all programs that show them, so that the command line says the same of a file and of a running
 //! gateway. Words for people are not here: a row is data.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use jiff::Timestamp;
-use koboshi::breaker::{Mode, Why};
+use jiff::{SignedDuration, Timestamp};
+use koboshi::breaker::{BreakerSnapshot, Mode, Why};
 use koboshi::cooldown::{Class, Rest, Standing};
+use koboshi::fault::{Kind, Sub};
 use koboshi::key::ScopeKey;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +18,10 @@ use crate::journal::{EntryKind, Query};
 use crate::record::{Node, Record};
 use crate::store::{Named, Store};
 
-/// What is the matter with a key, worst first.
+/// How long an open breaker is still shown after its time: no request has tested it since.
+const MAX_SHOWN_AFTER: SignedDuration = SignedDuration::from_secs(60);
+
+/// Why a key cannot be used, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -36,7 +40,7 @@ pub enum RowState {
     Open,
     /// The breaker lets a few requests through to find out.
     Probing,
-    /// The cooldown is over and nothing was tried since.
+    /// The cooldown is over and no request was sent since.
     Due,
     /// An operator switched the breaker off.
     Disabled,
@@ -72,17 +76,20 @@ impl RowState {
     }
 }
 
-/// One key that does not just work: why, since when and until when.
+/// One key that cannot be used freely: why, since when and until when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Row {
     /// What it is about.
     pub key: ScopeKey,
-    /// What is the matter.
+    /// Why it cannot be used.
     pub state: RowState,
     /// Nothing goes through.
     pub stops: bool,
     /// Name of the cooldown's class or of the limit; none for a breaker.
     pub reason: Option<Cow<'static, str>>,
+    /// A reason that says more than the class, or claims less: `region`, `status_402`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finer: Option<Cow<'static, str>>,
     /// Failures, or openings of the breaker, in a row.
     #[serde(rename = "consecutive")]
     pub streak: u32,
@@ -90,7 +97,7 @@ pub struct Row {
     pub since: Option<Timestamp>,
     /// Until when; none if a person must decide, or where no time is known.
     pub until: Option<Timestamp>,
-    /// What was said: the provider's message, the operator's reason, or the last fault before a breaker opened.
+    /// The message: the provider's own, the operator's reason, or the last fault before a breaker opened.
     pub detail: String,
     /// Whose breaker it is.
     pub node: Option<Node>,
@@ -100,7 +107,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// This is the matter with a key, and nothing else is known.
+    /// A row with this state of a key, and nothing else.
     #[must_use]
     pub fn new(key: ScopeKey, state: RowState) -> Self {
         Self {
@@ -108,6 +115,7 @@ impl Row {
             state,
             stops: state.stops(),
             reason: None,
+            finer: None,
             streak: 0,
             since: None,
             until: None,
@@ -117,7 +125,7 @@ impl Row {
         }
     }
 
-    /// What is the matter with this record now, if anything is.
+    /// The state that this record shows now, if it keeps the key from being used.
     #[must_use]
     pub fn of((slot, record): &Named, now: Timestamp) -> Option<Self> {
         let row =
@@ -136,8 +144,9 @@ impl Row {
                 Some(Self {
                     since: Some(rest.since),
                     until,
-                    // That there is no such model says it all.
+                    // A missing model is reason enough.
                     reason: (state != RowState::Absent).then(|| reason(rest).name().into()),
+                    finer: finer(rest).map(Into::into),
                     streak: rest.streak(),
                     detail: rest.detail.clone(),
                     ..row(state)
@@ -147,6 +156,8 @@ impl Row {
                 let (limit, until) = holds.longest(now)?;
                 Some(Self { until: Some(until), reason: Some(limit.name().into()), ..row(RowState::Held) })
             }
+            // Its gateway would test it with the next request, and none came: that says nothing any more.
+            Record::Breaker(snapshot) if is_long_over(snapshot, now) => None,
             Record::Breaker(snapshot) => {
                 let state = match snapshot.mode_at(now) {
                     Mode::Open => RowState::Open,
@@ -168,14 +179,46 @@ impl Row {
     }
 }
 
-/// Why a key is in cooldown, as the client was told it: weak evidence (a bare status) counts as any error for the length of a
+/// Whether the time of an open breaker has been over for a while.
+fn is_long_over(snapshot: &BreakerSnapshot, now: Timestamp) -> bool {
+    let over = snapshot.until.filter(|_| snapshot.mode == Mode::Open).map(|until| now.duration_since(until));
+    over.is_some_and(|over| over > MAX_SHOWN_AFTER)
+}
+
+/// Why a key is in cooldown, as the client's error stated it: weak evidence (a bare status) counts as any error for the length of a
 /// cooldown, but its cause is known.
 fn reason(rest: &Rest) -> Class {
     let cause = rest.cause.filter(|_| rest.class == Class::Error);
     cause.map_or(rest.class, |cause| Class::of(&cause.fault("cooldown", "")))
 }
 
-/// Everything that is the matter, worst first, then by key.
+/// How the detail of a cooldown begins that too many starts began.
+const TOO_MANY_STARTS: &str = "started ";
+
+/// What the class does not say, or says too much: it puts an empty balance, a bare 402 and a blocked region under two words.
+fn finer(rest: &Rest) -> Option<&'static str> {
+    // Runs that ended well, and too many of them: no error was seen.
+    if rest.cause.is_none() && rest.class == Class::Error && rest.detail.starts_with(TOO_MANY_STARTS) {
+        return Some("starts");
+    }
+    let cause = rest.cause?;
+    let is_bare = rest.class == Class::Error && !rest.parked && reason(rest) != Class::Error;
+    match (cause.kind, cause.sub, cause.status) {
+        (_, _, Some(401)) if is_bare => Some("status_401"),
+        (_, _, Some(402)) if is_bare => Some("status_402"),
+        (_, _, Some(403)) if is_bare => Some("status_403"),
+        (Kind::PermissionDenied, Some(Sub::Region), _) => Some("region"),
+        (Kind::PermissionDenied, Some(Sub::Blocked), _) => Some("blocked"),
+        (Kind::PermissionDenied, Some(Sub::Model), _) => Some("model"),
+        (Kind::PermissionDenied, ..) => Some("permission"),
+        (Kind::Unauthorized, ..) => Some("key"),
+        (Kind::TokenExpired, ..) => Some("sign_in"),
+        (Kind::QuotaExceeded, Some(Sub::Plan), _) => Some("plan"),
+        _ => None,
+    }
+}
+
+/// All rows, worst first, then by key.
 #[must_use]
 pub fn rows(records: &[Named], now: Timestamp) -> Vec<Row> {
     let mut rows: Vec<Row> = records.iter().filter_map(|named| Row::of(named, now)).collect();
@@ -216,10 +259,9 @@ mod tests {
     use super::*;
     use crate::memory::MemoryStore;
     use crate::{Entry, Slot};
-    use koboshi::breaker::BreakerSnapshot;
     use koboshi::chance::Seed;
     use koboshi::cooldown::{Cooldown, CooldownPolicy, Failure};
-    use koboshi::fault::{Confidence, Fault, Kind, Sub};
+    use koboshi::fault::{Confidence, Fault};
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -235,9 +277,9 @@ mod tests {
         assert_eq!((row.since, row.until), (Some(at(10)), Some(at(100))));
     }
 
-    /// A bare 402 is weak evidence and parks nothing, but the client was told of billing: so is the operator.
+    /// A bare 402 is weak evidence and parks nothing, but the client's error names billing, and so must the operator's row.
     #[test]
-    fn a_bare_status_has_the_reason_that_the_client_was_told() {
+    fn a_bare_status_has_the_reason_of_the_clients_error() {
         for (kind, sub, reason) in [
             (Kind::QuotaExceeded, Some(Sub::Billing), "billing"),
             (Kind::PermissionDenied, Some(Sub::Region), "auth"),
@@ -277,6 +319,7 @@ mod tests {
         assert_eq!(rows[0].detail, "overloaded: last");
         let over = Row::of(&named, at(20)).unwrap();
         assert_eq!((over.state, over.until, over.since), (RowState::Probing, None, Some(at(1))));
+        assert_eq!(Row::of(&named, at(100)), None, "nobody asked for it since");
         let read: Row = serde_json::from_str(&serde_json::to_string(&over).unwrap()).unwrap();
         assert_eq!(read, over, "as a gateway sends it and the command line reads it");
     }

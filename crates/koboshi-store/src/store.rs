@@ -2,7 +2,7 @@
 //!
 //! One trait for memory, SQLite and Redis. All calls block until the store answered or gave up, so they are for
 //! background threads and the command line; whatever serves requests reads the [`Ledger`](crate::ledger::Ledger).
-//! A store is told the time, merges with the core's functions and decides nothing.
+//! A store gets the time as an argument, merges with the core's functions and decides nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +13,8 @@ use koboshi::time::Moment;
 use crate::error::StoreError;
 use crate::journal::{Entry, Query, Retention};
 use crate::record::{Record, Slot};
+use crate::session::Sessions;
+use crate::usage::UsageStore;
 
 /// A record and its name.
 pub type Named = (Slot, Record);
@@ -27,48 +29,48 @@ pub struct Unreadable {
 }
 
 /// The most bodies that a store keeps of those it set aside; the oldest go first.
-pub const MOST_SET_ASIDE: usize = 100;
+pub const MAX_SET_ASIDE: usize = 100;
 /// The most bytes of them all.
-pub const MOST_BYTES_SET_ASIDE: usize = 1024 * 1024;
+pub const MAX_BYTES_SET_ASIDE: usize = 1024 * 1024;
 
 /// Everything a store holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Loaded {
+pub struct StoreContents {
     /// What could be read.
     pub records: Vec<Named>,
     /// What could not; from [`Store::load`] also what was set aside.
     pub unreadable: Vec<Unreadable>,
 }
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Merged {
-    /// Slots of which the store now holds something else than it was told: it knew more.
-    /// Whoever told it must take this in, and may have to tell again.
+pub struct MergeResult {
+    /// Slots in which the store now holds something else than was written: it knew more. The writer must merge this,
+    /// and may have to write again.
     pub beyond: Vec<Named>,
-    /// What cannot be read here and was left in its place, because a newer program may have written it. What was told
-    /// about these slots was **not** written.
+    /// Slots that cannot be read here and were left in place, because a newer program may have written them. What was
+    /// to be merged into them was **not** written.
     pub unreadable: Vec<Unreadable>,
-    /// What nobody can read: it was set aside, byte for byte, and what was told took its place.
+    /// Slots that no program can read: the old body was set aside, byte for byte, and the new record took its place.
     pub set_aside: Vec<Unreadable>,
 }
 
-/// What a watch has seen.
+/// What a watch found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreChanges {
     /// Nothing changed.
     Quiet,
     /// These changed.
-    Changed(Loaded),
-    /// This is all that the store holds: what is known here and missing there must be told.
-    All(Loaded),
+    Changed(StoreContents),
+    /// This is all that the store holds: what is known here and missing there must be written.
+    All(StoreContents),
 }
 
-/// Sees what others change.
+/// Finds what others change.
 pub trait Watch: Send {
     /// What changed since the last call. The first call, and the first after one that failed, gives everything.
-    /// `now` says when it is time to read everything once more for good measure.
+    /// `now` decides when everything is read once more for safety.
     ///
     /// # Errors
     /// The store cannot be read now.
@@ -83,7 +85,7 @@ pub type Wake = Arc<dyn Fn() + Send + Sync>;
 pub struct Lease {
     /// What for.
     pub name: String,
-    /// Grows with every lease that is given out; whoever acts under a lease hands it on, so that a late one is refused.
+    /// Grows with every lease that is given out; the holder sends it along with what it does, so that a late one is refused.
     pub fence: u64,
     /// When it ends, on the clock of the caller.
     pub until: Timestamp,
@@ -97,23 +99,23 @@ pub trait Store: Send + Sync {
     /// Merges records into what is there, all or nothing where the store can. Slots that are not shared are left out.
     ///
     /// # Errors
-    /// The store cannot be written now; what was not merged must be given again.
-    fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError>;
+    /// The store cannot be written now; what was not merged must be merged again.
+    fn merge(&self, changes: &[Named]) -> Result<MergeResult, StoreError>;
 
     /// Everything there is, and what could not be read, in its place or set aside.
     ///
     /// # Errors
     /// The store cannot be read now.
-    fn load(&self) -> Result<Loaded, StoreError>;
+    fn load(&self) -> Result<StoreContents, StoreError>;
 
-    /// Begins to watch for changes by others. `wake` is called where the store can tell; a store that must be asked
+    /// Begins to watch for changes by others. `wake` is called where the store announces changes; a store that must be polled
     /// never calls it.
     ///
     /// # Errors
     /// The store cannot be opened for it.
     fn watch(&self, wake: Wake) -> Result<Box<dyn Watch>, StoreError>;
 
-    /// Takes a lease; none while it is held, by whomever. Its holder is for people to see.
+    /// Takes a lease; none while it is held. The holder's name is for people.
     ///
     /// # Errors
     /// The store cannot be written now.
@@ -125,19 +127,19 @@ pub trait Store: Send + Sync {
         now: Timestamp,
     ) -> Result<Option<Lease>, StoreError>;
 
-    /// Makes a lease last longer; none if it has ended or been given to somebody else.
+    /// Makes a lease last longer; none if it has ended or been given to another holder.
     ///
     /// # Errors
     /// The store cannot be written now.
     fn renew(&self, lease: &Lease, ttl: Duration, now: Timestamp) -> Result<Option<Lease>, StoreError>;
 
-    /// Gives a lease back. Says whether it was still held.
+    /// Gives a lease back. Returns whether it was still held.
     ///
     /// # Errors
     /// The store cannot be written now.
     fn release(&self, lease: &Lease, now: Timestamp) -> Result<bool, StoreError>;
 
-    /// Keeps an answer for a while. What ends soonest makes room; says no if it is larger than all the room.
+    /// Keeps an answer for a while. What ends soonest makes room; returns false if the answer is larger than the whole cache.
     ///
     /// # Errors
     /// The store cannot be written now.
@@ -149,23 +151,29 @@ pub trait Store: Send + Sync {
     /// The store cannot be read now.
     fn cache_get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Keeps a session.
+    /// Keeps something small under a name, for a while.
     ///
     /// # Errors
     /// The store cannot be written now.
-    fn session_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError>;
+    fn note_put(&self, name: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError>;
 
-    /// The session that was kept, if it still is.
+    /// What was kept under a name, if it still is.
     ///
     /// # Errors
     /// The store cannot be read now.
-    fn session_get(&self, id: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError>;
+    fn note_get(&self, name: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Forgets a session. Says whether there was one.
+    /// Forgets what was kept under a name. Returns whether there was something: of several callers one gets true.
     ///
     /// # Errors
     /// The store cannot be written now.
-    fn session_delete(&self, id: &str) -> Result<bool, StoreError>;
+    fn note_delete(&self, name: &str) -> Result<bool, StoreError>;
+
+    /// Sessions.
+    fn sessions(&self) -> &dyn Sessions;
+
+    /// Usage.
+    fn usage(&self) -> &dyn UsageStore;
 
     /// Adds entries to the journal, each redacted and bounded.
     ///
@@ -179,8 +187,8 @@ pub trait Store: Send + Sync {
     /// The store cannot be read now.
     fn query(&self, query: &Query) -> Result<Vec<Entry>, StoreError>;
 
-    /// Forgets what is older than it need be. Facts are never forgotten here: a clear must outlive what it cleared.
-    /// One call does a bounded amount of work and says how many things went: after many there may be more.
+    /// Prunes what is older than its retention. Facts are never pruned here: a clear must outlive what it cleared.
+    /// One call does a bounded amount of work and returns how many things were removed: after many there may be more.
     ///
     /// # Errors
     /// The store cannot be written now.

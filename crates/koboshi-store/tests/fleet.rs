@@ -21,10 +21,10 @@ use std::time::Duration;
 use child::{Actor, part, tell};
 use koboshi::breaker::Mode;
 use koboshi::chance::Seed;
-use koboshi::cooldown::Cleared;
+use koboshi::cooldown::ClearMark;
 use koboshi::gate::{Holds, Limit};
 use koboshi::time::Moment;
-use koboshi_store::store::{MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE};
+use koboshi_store::store::{MAX_BYTES_SET_ASIDE, MAX_SET_ASIDE};
 use koboshi_store::{
     Entry, EntryKind, Ledger, LedgerOptions, Query, Record, RedisPolicy, RedisStore, Slot, Store,
     StoreChanges, StoreError,
@@ -126,7 +126,7 @@ fn a_cleared_cooldown_does_not_come_back_from_a_stale_node() {
         let mut there = Actor::start("stale", &[&server.url()]);
         assert_eq!(there.hear().as_deref(), Some("rests"));
         there.signal("-STOP");
-        here.update_cooldown(&account, |cooldown| cooldown.clear(Cleared { at: at(50), by_person: true }));
+        here.update_cooldown(&account, |cooldown| cooldown.clear(ClearMark { at: at(50), by_person: true }));
         assert!(here.flush(DEADLINE));
         if forgets {
             server.kill();
@@ -235,13 +235,13 @@ fn trouble_under_load(trouble: impl Fn(&mut RedisServer), over: impl Fn(&mut Red
 }
 
 #[test]
-fn a_server_killed_under_load_and_restarted_empty_stops_nobody_and_learns_everything_again() {
+fn a_server_killed_under_load_and_restarted_empty_stops_no_ledger_and_learns_everything_again() {
     let back = |server: &mut RedisServer| assert!(server.restart());
     trouble_under_load(RedisServer::kill, back);
 }
 
 #[test]
-fn a_server_that_stands_still_under_load_stops_nobody() {
+fn a_server_that_is_paused_under_load_stops_no_ledger() {
     trouble_under_load(|server| server.pause(), |server| server.resume());
 }
 
@@ -251,7 +251,8 @@ fn a_ledger_begins_without_its_server_and_finds_it_later() {
     server.kill();
     let here = ledger(&server.url(), "n1");
     here.update_holds(&key("account:main"), |holds| holds.hold(Limit::Quota, at(500)));
-    let health = until("trouble is told", || Some(here.health()).filter(|health| health.trouble.is_some()));
+    let health =
+        until("trouble is reported", || Some(here.health()).filter(|health| health.trouble.is_some()));
     assert!(!health.loaded && matches!(health.trouble, Some(StoreError::Away { .. })), "{health:?}");
     assert!(server.restart());
     assert!(here.wait_loaded(DEADLINE) && here.flush(DEADLINE));
@@ -276,7 +277,7 @@ fn an_idle_ledger_notices_that_its_server_stands_still() {
     let here = loaded(&server.url(), "n1");
     until("it is well", || here.health().connected.then_some(()));
     server.pause();
-    until("trouble is told", || here.health().trouble);
+    until("trouble is reported", || here.health().trouble);
     server.resume();
     until("and that it is over", || here.health().connected.then_some(()));
 }
@@ -285,7 +286,7 @@ fn an_idle_ledger_notices_that_its_server_stands_still() {
 fn fences_grow_even_after_the_server_forgot_them() {
     let mut server = RedisServer::start();
     let mut last = 0;
-    // The same store throughout: a connection that was closed meanwhile is nobody's trouble.
+    // The same store throughout: a connection that was closed meanwhile is no trouble.
     let store = store(&server.url());
     for _ in 0..3 {
         for name in ["a", "b", "c"] {
@@ -300,7 +301,7 @@ fn fences_grow_even_after_the_server_forgot_them() {
 
 /// The connections stay: nothing but the marker tells the ledgers that it happened. Full looks by the clock are off.
 #[test]
-fn a_server_that_was_emptied_is_told_everything_by_every_node() {
+fn every_node_writes_everything_again_to_a_server_that_was_emptied() {
     let server = RedisServer::start();
     let policy = RedisPolicy { resync_every: Duration::MAX, ..RedisPolicy::default() };
     let open = |name: &str| {
@@ -334,7 +335,7 @@ fn a_server_that_was_emptied_is_told_everything_by_every_node() {
     }
 }
 
-/// Whoever looks at an empty server first leaves a new mark; the others must not take it for the old one.
+/// The first node that reads an empty server leaves a new mark; the others must not take it for the old one.
 #[test]
 fn an_emptied_server_is_noticed_by_a_node_that_looks_last() {
     let server = RedisServer::start();
@@ -392,8 +393,8 @@ fn a_record_that_cannot_be_read_is_reported_left_and_never_lost() {
     assert_eq!(body(), redis::Value::BulkString(strange.into()), "a newer node may have put it there");
     let named = (slot("cooldown account:main"), Record::Cooldown(resting(0, 100)));
     let merged = plain.merge(std::slice::from_ref(&named)).unwrap();
-    assert_eq!((merged.unreadable.len(), merged.set_aside.len()), (1, 0), "and whoever writes is told");
-    // What is no JSON is nobody's: it is set aside, byte for byte, and told from then on.
+    assert_eq!((merged.unreadable.len(), merged.set_aside.len()), (1, 0), "and the writer learns of it");
+    // No program can read what is not JSON: it is set aside, byte for byte, and reported from then on.
     raw(&server, &["HSET", "koboshi:records", "cooldown account:main", r#"{"epoch":"#]);
     let merged = plain.merge(std::slice::from_ref(&named)).unwrap();
     assert_eq!((merged.unreadable.len(), merged.set_aside.len()), (0, 1));
@@ -410,7 +411,7 @@ fn a_record_that_cannot_be_read_is_reported_left_and_never_lost() {
 }
 
 #[test]
-fn what_a_newer_node_wrote_is_not_told_over_and_over() {
+fn what_a_newer_node_wrote_is_not_written_over_and_over() {
     let server = RedisServer::start();
     let policy = RedisPolicy { resync_every: Duration::from_millis(50), ..RedisPolicy::default() };
     let watched = RedisStore::new(&server.url(), policy).unwrap();
@@ -422,7 +423,7 @@ fn what_a_newer_node_wrote_is_not_told_over_and_over() {
     let newer = r#"{"epoch": {"of": "a newer kind"}}"#;
     raw(&server, &["HSET", "koboshi:records", "cooldown account:main", newer, "mood account:main", newer]);
     for _ in 0..3 {
-        // What is told again shows that everything was looked at.
+        // A slot that is written again shows that everything was read.
         raw(&server, &["HDEL", "koboshi:records", "cooldown account:other"]);
         until("a full look", || {
             let there = raw(&server, &["HEXISTS", "koboshi:records", "cooldown account:other"]);
@@ -435,10 +436,10 @@ fn what_a_newer_node_wrote_is_not_told_over_and_over() {
     raw(&server, &["CONFIG", "RESETSTAT"]);
     until("many more full looks", || (calls(&server, "hscan") >= 12).then_some(()));
     // One or two for what it told itself, but not one for each look.
-    assert!(calls(&server, "hmget") <= 4, "nobody tries to write there");
+    assert!(calls(&server, "hmget") <= 4, "no node tries to write there");
     raw(&server, &["HDEL", "koboshi:records", "cooldown account:main", "mood account:main"]);
     let plain = store(&server.url());
-    until("what is known is told again", || (plain.load().unwrap().records.len() == 2).then_some(()));
+    until("what is known is written again", || (plain.load().unwrap().records.len() == 2).then_some(()));
     until("and nothing is unreadable", || (here.health().unreadable == 0).then_some(()));
 }
 
@@ -452,18 +453,18 @@ fn what_is_set_aside_has_a_bound() {
         assert_eq!(plain.merge(&[named]).unwrap().set_aside.len(), 1);
     };
     let kept = || plain.load().unwrap().unreadable;
-    for n in 0..MOST_SET_ASIDE + 20 {
+    for n in 0..MAX_SET_ASIDE + 20 {
         damage(&format!("account:{n}"), "x");
     }
     let newest = |kept: &[koboshi_store::Unreadable]| kept.last().map(|one| one.slot.clone());
-    assert_eq!(kept().len(), MOST_SET_ASIDE);
-    assert_eq!(newest(&kept()), Some(format!("cooldown account:{}", MOST_SET_ASIDE + 19)));
+    assert_eq!(kept().len(), MAX_SET_ASIDE);
+    assert_eq!(newest(&kept()), Some(format!("cooldown account:{}", MAX_SET_ASIDE + 19)));
     for n in 0..5 {
-        damage(&format!("account:large{n}"), &"x".repeat(MOST_BYTES_SET_ASIDE / 3));
+        damage(&format!("account:large{n}"), &"x".repeat(MAX_BYTES_SET_ASIDE / 3));
     }
     assert!((2..=3).contains(&kept().len()), "{}", kept().len());
     assert_eq!(newest(&kept()).as_deref(), Some("cooldown account:large4"));
-    damage("account:huge", &"x".repeat(MOST_BYTES_SET_ASIDE + 1));
+    damage("account:huge", &"x".repeat(MAX_BYTES_SET_ASIDE + 1));
     assert_eq!(kept(), [], "larger than all the room");
 }
 
@@ -493,7 +494,7 @@ fn eight_at_once_on_one_record_lose_nothing() {
 }
 
 #[test]
-fn a_password_is_used_and_never_told() {
+fn a_password_is_used_and_never_shown() {
     let server = RedisServer::start_with(Some("correct-horse"));
     store(&server.url()).append(&[entry(1, EntryKind::Gate, "x")]).unwrap();
     for url in [server.url_with("battery-staple"), server.url_with("")] {
@@ -517,14 +518,14 @@ fn an_error_of_the_server_says_what_could_not_be_done() {
     assert!(matches!(error, StoreError::Failed { .. }), "{said}");
     assert!(said.contains("write the journal") && said.contains("WRONGTYPE"), "{said}");
     raw(&server, &["CONFIG", "SET", "maxmemory", "1"]);
-    let error = plain.session_put("s", b"x", TTL, at(0)).unwrap_err();
+    let error = plain.note_put("s", b"x", TTL, at(0)).unwrap_err();
     let said = error.to_string();
     assert!(matches!(error, StoreError::Failed { .. }), "{said}");
-    assert!(said.contains("keep a session") && said.contains("memory is full"), "{said}");
+    assert!(said.contains("keep a note") && said.contains("memory is full"), "{said}");
 }
 
 #[test]
-fn a_server_that_is_gone_is_away_and_nobody_is_promised_anything() {
+fn a_server_that_is_gone_is_away_and_the_message_promises_nothing() {
     let mut server = RedisServer::start();
     server.kill();
     let error = store(&server.url()).load().unwrap_err();
@@ -595,7 +596,7 @@ fn a_search_for_what_is_new_does_not_read_the_whole_journal() {
 }
 
 #[test]
-fn appending_trims_only_where_it_was_told_to() {
+fn appending_trims_only_where_the_policy_says_so() {
     let server = RedisServer::start();
     let entries: Vec<Entry> = (0..1000).map(|n| entry(n, EntryKind::Gate, &n.to_string())).collect();
     let kept = || raw(&server, &["XLEN", "koboshi:journal"]);
@@ -610,7 +611,7 @@ fn appending_trims_only_where_it_was_told_to() {
     assert!((100..=300).contains(&left), "roughly 100: {left}");
 }
 
-/// Puts a record into the server without a word to anybody, as if the announcement had been missed.
+/// Puts a record into the server without an announcement, as if it had been missed.
 fn put_silently(server: &RedisServer, account: &str) {
     let body = serde_json::to_string(&resting(0, 100)).unwrap();
     raw(server, &["HSET", "koboshi:records", &format!("cooldown account:{account}"), &body]);
@@ -628,7 +629,7 @@ fn an_idle_node_reads_everything_when_it_has_subscribed_again() {
         put_silently(&server, &format!("missed{round}"));
         assert!(here.flush(DEADLINE) && here.flush(DEADLINE));
         let missed = key(&format!("account:missed{round}"));
-        assert_eq!(here.cooldown(&missed), None, "nobody told it");
+        assert_eq!(here.cooldown(&missed), None, "it was not announced");
         let redis::Value::Int(cut) = raw(&server, &["CLIENT", "KILL", "TYPE", "pubsub"]) else {
             panic!("a number")
         };

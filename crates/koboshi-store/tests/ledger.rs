@@ -1,4 +1,4 @@
-//! The ledger over a memory, and over a store that fails when it is told to. No real time passes that anything depends on.
+//! The ledger over a memory, and over a store that fails on command. No real time passes that anything depends on.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,17 +16,17 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::breaker::Mode;
-use koboshi::cooldown::Cleared;
+use koboshi::cooldown::ClearMark;
 use koboshi::gate::Limit;
 use koboshi::time::Moment;
 use koboshi_store::{
-    Clock, Entry, EntryKind, Lease, Ledger, LedgerOptions, Loaded, MemoryStore, Merged, Named, Query, Record,
-    Retention, Slot, Store, StoreError, Wake, Watch,
+    Clock, Entry, EntryKind, Lease, Ledger, LedgerOptions, MemoryStore, MergeResult, Named, Query, Record,
+    Retention, Slot, Store, StoreContents, StoreError, Wake, Watch,
 };
 
 use common::{DEADLINE, at, entry, held, key, node, rest, resting, slot, snapshot, until};
 
-/// Stands still until it is moved.
+/// A clock that moves only when a test moves it.
 #[derive(Default)]
 struct TestClock(AtomicI64);
 
@@ -45,7 +45,8 @@ fn ledger(store: &(impl Store + Clone + 'static), name: &str) -> Ledger {
 }
 
 fn with_clock(store: &(impl Store + Clone + 'static), name: &str, clock: &Arc<TestClock>) -> Ledger {
-    let options = LedgerOptions { look_every: Duration::from_millis(10), ..LedgerOptions::new(node(name)) };
+    let options =
+        LedgerOptions { poll_interval: Duration::from_millis(10), ..LedgerOptions::new(node(name)) };
     let clock: Arc<TestClock> = Arc::clone(clock);
     Ledger::open_with(Arc::new(store.clone()), options, clock).unwrap()
 }
@@ -80,7 +81,7 @@ fn a_cleared_cooldown_does_not_come_back_from_a_stale_node() {
     let (one, two) = (ledger(&store, "n1"), ledger(&store, "n2"));
     one.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(0, 1000, 1)));
     until("both know", || two.cooldown(&account));
-    two.update_cooldown(&account, |cooldown| cooldown.clear(Cleared { at: at(10), by_person: true }));
+    two.update_cooldown(&account, |cooldown| cooldown.clear(ClearMark { at: at(10), by_person: true }));
     until("the stale one hears", || one.cooldown(&account).filter(|cooldown| cooldown.rest.is_none()));
     assert!(one.flush(DEADLINE) && two.flush(DEADLINE));
     assert_eq!(two.cooldown(&account).unwrap().rest, None);
@@ -91,7 +92,7 @@ fn a_failure_after_a_success_elsewhere_survives_it_everywhere() {
     let store = MemoryStore::default();
     let account = key("account:main");
     let mut cleared = koboshi::cooldown::Cooldown::default();
-    cleared.clear(Cleared { at: at(50), by_person: false });
+    cleared.clear(ClearMark { at: at(50), by_person: false });
     store.merge(&[(slot("cooldown account:main"), Record::Cooldown(cleared))]).unwrap();
     // This node fails before it has heard of the success: its record belongs to the epoch before.
     let store = Flaky { inner: store, ..Flaky::default() };
@@ -114,9 +115,9 @@ fn a_failure_that_was_written_survives_a_success_before_it_that_is_heard_of_late
     assert!(one.flush(DEADLINE));
     // A node that had not heard of it clears because of its own success, which came before.
     let mut cleared = koboshi::cooldown::Cooldown::default();
-    cleared.clear(Cleared { at: at(50), by_person: false });
+    cleared.clear(ClearMark { at: at(50), by_person: false });
     store.merge(&[(slot("cooldown account:main"), Record::Cooldown(cleared))]).unwrap();
-    until("the failure is told again, in the new epoch", || {
+    until("the failure is written again, in the new epoch", || {
         let stored = store.load().unwrap().records;
         let [(_, Record::Cooldown(stored))] = &stored[..] else { panic!("{stored:?}") };
         (stored.epoch == 1 && stored.rest.as_ref().is_some_and(|rest| rest.until == at(500))).then_some(())
@@ -150,7 +151,7 @@ fn what_is_not_shared_stays_in_the_working_copy() {
     ledger.show_breaker(&network, &snapshot(5, Mode::Open));
     assert!(ledger.flush(DEADLINE));
     assert_eq!(ledger.health().pending, 0);
-    assert_eq!((store.merges.load(Ordering::SeqCst), store.load().unwrap()), (0, Loaded::default()));
+    assert_eq!((store.merges.load(Ordering::SeqCst), store.load().unwrap()), (0, StoreContents::default()));
     assert_eq!(ledger.cooldown(&network).as_deref(), Some(&resting(0, 100)));
 }
 
@@ -181,7 +182,8 @@ fn while_the_store_is_away_callers_go_on_and_nothing_is_lost() {
         ledger.journal(entry(n, EntryKind::Gate, "closed"));
     }
     assert!(!ledger.flush(Duration::from_millis(1)));
-    let health = until("trouble is told", || Some(ledger.health()).filter(|health| health.trouble.is_some()));
+    let health =
+        until("trouble is reported", || Some(ledger.health()).filter(|health| health.trouble.is_some()));
     assert_eq!((health.connected, health.loaded, health.pending), (false, false, 1000));
     assert_eq!((health.journal_waiting, health.journal_dropped), (1000, 0));
     store.fail.store(false, Ordering::SeqCst);
@@ -193,7 +195,7 @@ fn while_the_store_is_away_callers_go_on_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_store_that_lost_its_memory_is_told_everything_again() {
+fn a_ledger_writes_everything_again_to_a_store_that_lost_its_data() {
     let store = Flaky::default();
     let one = ledger(&store, "n1");
     one.update_cooldown(&key("account:main"), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
@@ -231,7 +233,7 @@ fn a_store_that_was_put_back_hears_of_facts_and_not_of_what_is_anothers_to_tell(
     let kept =
         |slot: &Slot| copy.load().unwrap().records.into_iter().find(|(found, _)| found == slot).unwrap().1;
     let [(_, newer), _] = named(500);
-    until("the fact is told", || (kept(&fact) == newer).then_some(()));
+    until("the fact is written", || (kept(&fact) == newer).then_some(()));
     assert!(one.flush(DEADLINE));
     let [_, (_, older)] = named(100);
     assert_eq!(kept(&hint), older, "the other node may have its reasons");
@@ -265,7 +267,7 @@ fn a_memory_forgets_who_no_longer_watches() {
 }
 
 #[test]
-fn what_the_journal_drops_is_counted_and_told() {
+fn what_the_journal_drops_is_counted_and_reported() {
     let store = Flaky::default();
     store.fail.store(true, Ordering::SeqCst);
     let options = LedgerOptions { journal_room: 10, ..LedgerOptions::new(node("n1")) };
@@ -317,7 +319,7 @@ fn a_lease_that_cannot_be_renewed_goes_off_in_time() {
     clock.0.store(29, Ordering::SeqCst);
     assert!(one.held("probe").is_some());
     clock.0.store(30, Ordering::SeqCst);
-    assert_eq!(one.held("probe"), None, "from here on somebody else may have it");
+    assert_eq!(one.held("probe"), None, "from here on another node may have it");
 }
 
 #[test]
@@ -333,7 +335,7 @@ fn what_waits_is_written_when_the_ledger_goes() {
 }
 
 #[test]
-fn nobody_waits_for_a_store_that_hangs_when_the_ledger_goes() {
+fn dropping_the_ledger_does_not_wait_for_a_store_that_hangs() {
     let store = Flaky::default();
     let one = ledger(&store, "n1");
     assert!(one.wait_loaded(DEADLINE) && one.flush(DEADLINE));
@@ -350,7 +352,7 @@ fn nobody_waits_for_a_store_that_hangs_when_the_ledger_goes() {
 }
 
 #[test]
-fn a_store_that_hangs_is_told_as_one_that_is_away() {
+fn a_store_that_hangs_is_reported_as_away() {
     let (store, clock) = (Flaky::default(), Arc::new(TestClock::default()));
     let one = with_clock(&store, "n1", &clock);
     assert!(one.wait_loaded(DEADLINE) && one.flush(DEADLINE));
@@ -434,7 +436,7 @@ fn a_breaker_that_is_idle_stays_as_long_as_its_node_lives() {
     drop(one);
     clock.0.store(12 * 24 * 3600, Ordering::SeqCst);
     until("a silent node is forgotten", || {
-        (two.breakers(&target).is_empty() && store.load().unwrap() == Loaded::default()).then_some(())
+        (two.breakers(&target).is_empty() && store.load().unwrap() == StoreContents::default()).then_some(())
     });
 }
 
@@ -444,19 +446,19 @@ fn a_store_that_panics_is_a_store_that_failed() {
     store.panic.store(true, Ordering::SeqCst);
     let one = ledger(&store, "n1");
     one.update_cooldown(&key("account:main"), |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
-    until("it is told", || one.health().trouble);
+    until("it is reported", || one.health().trouble);
     store.panic.store(false, Ordering::SeqCst);
     until("and got over", || (store.load().unwrap().records.len() == 1).then_some(()));
 }
 
-/// A memory that fails when it is told to.
+/// A memory store that fails on command.
 #[derive(Clone, Default)]
 struct Flaky {
     inner: MemoryStore,
     fail: Arc<AtomicBool>,
     read_only: Arc<AtomicBool>,
     panic: Arc<AtomicBool>,
-    /// Whoever has this keeps every write waiting.
+    /// While a test holds this lock, every write waits.
     hang: Arc<Mutex<()>>,
     forgotten: Arc<AtomicUsize>,
     merges: Arc<AtomicUsize>,
@@ -477,9 +479,9 @@ impl Flaky {
     }
 
     fn try_now(&self) -> Result<MemoryStore, StoreError> {
-        assert!(!self.panic.load(Ordering::SeqCst), "as it was told");
+        assert!(!self.panic.load(Ordering::SeqCst), "as the test asked");
         if self.fail.load(Ordering::SeqCst) {
-            let (place, why) = ("flaky".to_owned(), "as it was told".to_owned());
+            let (place, why) = ("flaky".to_owned(), "as the test asked".to_owned());
             return Err(StoreError::Away { place, doing: "anything", why });
         }
         Ok(self.afresh.lock().unwrap().clone().unwrap_or_else(|| self.inner.clone()))
@@ -509,7 +511,7 @@ impl Store for Flaky {
         "flaky"
     }
 
-    fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError> {
+    fn merge(&self, changes: &[Named]) -> Result<MergeResult, StoreError> {
         self.merges.fetch_add(1, Ordering::SeqCst);
         drop(self.hang.lock());
         // What fails in the middle of a merge may have happened all the same.
@@ -517,13 +519,13 @@ impl Store for Flaky {
         self.try_now()?;
         self.merged.fetch_add(changes.len(), Ordering::SeqCst);
         if self.read_only.load(Ordering::SeqCst) {
-            let (place, why) = ("flaky".to_owned(), "as it was told".to_owned());
+            let (place, why) = ("flaky".to_owned(), "as the test asked".to_owned());
             return Err(StoreError::Failed { place, doing: "write state", why });
         }
         merged
     }
 
-    fn load(&self) -> Result<Loaded, StoreError> {
+    fn load(&self) -> Result<StoreContents, StoreError> {
         self.try_now()?.load()
     }
 
@@ -559,16 +561,24 @@ impl Store for Flaky {
         self.try_now()?.cache_get(key, now)
     }
 
-    fn session_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
-        self.try_now()?.session_put(id, body, ttl, now)
+    fn note_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
+        self.try_now()?.note_put(id, body, ttl, now)
     }
 
-    fn session_get(&self, id: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
-        self.try_now()?.session_get(id, now)
+    fn note_get(&self, id: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
+        self.try_now()?.note_get(id, now)
     }
 
-    fn session_delete(&self, id: &str) -> Result<bool, StoreError> {
-        self.try_now()?.session_delete(id)
+    fn note_delete(&self, id: &str) -> Result<bool, StoreError> {
+        self.try_now()?.note_delete(id)
+    }
+
+    fn sessions(&self) -> &dyn koboshi_store::Sessions {
+        self.inner.sessions()
+    }
+
+    fn usage(&self) -> &dyn koboshi_store::UsageStore {
+        self.inner.usage()
     }
 
     fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {

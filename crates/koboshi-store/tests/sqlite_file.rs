@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use koboshi::time::Moment;
-use koboshi_store::store::{MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE};
+use koboshi_store::store::{MAX_BYTES_SET_ASIDE, MAX_SET_ASIDE};
 use koboshi_store::{EntryKind, Query, Record, SqlitePolicy, SqliteStore, Store, StoreChanges, StoreError};
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -125,7 +125,7 @@ fn a_damaged_file_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn damage_further_inside_is_told_when_it_is_met() {
+fn damage_further_inside_is_reported_when_it_is_met() {
     let (_folder, file) = place();
     let store = open(&file).unwrap();
     let entries: Vec<_> =
@@ -159,7 +159,7 @@ fn a_newer_file_is_refused_with_both_versions_and_left_as_it_is() {
     let bytes = fs::read(&file).unwrap();
     let error = refused(&file);
     let StoreError::Newer { found, known, .. } = &error else { panic!("{error}") };
-    assert_eq!((*found, *known), (99, 3));
+    assert_eq!((*found, *known), (99, 5));
     let text = error.to_string();
     assert!(text.contains("koboshi.db") && text.contains("99") && text.contains("update"), "{text}");
     assert_eq!(fs::read(&file).unwrap(), bytes);
@@ -206,10 +206,10 @@ fn an_older_file_is_brought_forward_with_all_it_holds() {
     assert_eq!(journal.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["from before", "now"]);
     let plain = Connection::open(&file).unwrap();
     let version: i64 = plain.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-    assert_eq!(version, 3);
+    assert_eq!(version, 5);
 }
 
-/// Whoever looks while another one puts the first schema in place sees all of it or nothing.
+/// A process that reads while another one puts the first schema in place sees all of it or nothing.
 #[test]
 fn a_new_file_may_be_opened_by_many_at_once() {
     for _ in 0..60 {
@@ -303,7 +303,7 @@ fn a_record_that_cannot_be_read_is_reported_left_and_never_lost() {
     let slots: Vec<&str> = loaded.unreadable.iter().map(|unreadable| unreadable.slot.as_str()).collect();
     assert!(slots.iter().any(|slot| slot.contains("cooldown") && slot.contains("account:main")), "{slots:?}");
     assert_eq!(slots.len(), 2, "{slots:?}");
-    // A newer program may have written it: it stays, and whoever writes is told that nothing was written there.
+    // A newer program may have written it: it stays, and the writer learns that nothing was written there.
     let new = (slot("cooldown account:main"), Record::Cooldown(resting(5, 200)));
     let other = (slot("cooldown account:other"), Record::Cooldown(resting(5, 200)));
     let merged = store.merge(&[new.clone(), other.clone()]).unwrap();
@@ -316,7 +316,7 @@ fn a_record_that_cannot_be_read_is_reported_left_and_never_lost() {
     };
     assert_eq!(body(&plain), strange);
     assert!(store.load().unwrap().records.contains(&other), "the rest of the batch is written");
-    // What is no JSON at all is nobody's: it is set aside, byte for byte, and said so from then on.
+    // No program can read what is not JSON: it is set aside, byte for byte, and reported from then on.
     let broken = r#"{"epoch": "#;
     plain.execute("UPDATE record SET body = ?1 WHERE key = 'account:main'", [broken]).unwrap();
     let merged = store.merge(std::slice::from_ref(&new)).unwrap();
@@ -348,15 +348,15 @@ fn what_is_set_aside_has_a_bound() {
         let select = "SELECT count(*), sum(length(body)), max(key) FROM quarantine";
         plain.query_row(select, [], |row| Ok((size(row, 0)?, size(row, 1)?, row.get(2)?))).unwrap()
     };
-    for n in 0..MOST_SET_ASIDE + 20 {
+    for n in 0..MAX_SET_ASIDE + 20 {
         damage(&format!("account:{n:04}"), "x");
     }
-    assert_eq!(kept(), (MOST_SET_ASIDE, MOST_SET_ASIDE, format!("account:{:04}", MOST_SET_ASIDE + 19)));
+    assert_eq!(kept(), (MAX_SET_ASIDE, MAX_SET_ASIDE, format!("account:{:04}", MAX_SET_ASIDE + 19)));
     for n in 0..5 {
-        damage(&format!("account:large{n}"), &"x".repeat(MOST_BYTES_SET_ASIDE / 3));
+        damage(&format!("account:large{n}"), &"x".repeat(MAX_BYTES_SET_ASIDE / 3));
     }
     let (count, bytes, newest) = kept();
-    assert!(bytes <= MOST_BYTES_SET_ASIDE && count >= 3, "{count}, {bytes}");
+    assert!(bytes <= MAX_BYTES_SET_ASIDE && count >= 3, "{count}, {bytes}");
     assert_eq!(newest, "account:large4");
 }
 
@@ -365,7 +365,7 @@ fn named(account: &str, second: i64) -> koboshi_store::Named {
 }
 
 #[test]
-fn what_is_known_already_wakes_nobody() {
+fn what_is_known_already_wakes_no_watch() {
     let (_folder, file) = place();
     let store = open(&file).unwrap();
     let plain = Connection::open(&file).unwrap();
@@ -428,7 +428,7 @@ fn people_can_read_the_journal_with_any_tool() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_is_taken_away_is_made_anew_with_all_that_is_known() {
+fn a_file_that_is_taken_away_is_created_again_with_all_that_is_known() {
     let (_folder, file) = place();
     let store = std::sync::Arc::new(open(&file).unwrap());
     let options = koboshi_store::LedgerOptions::new(common::node("n1"));
@@ -438,7 +438,7 @@ fn a_file_that_is_taken_away_is_made_anew_with_all_that_is_known() {
     assert!(ledger.flush(common::DEADLINE));
     fs::rename(&file, file.with_extension("away")).unwrap();
     let known = [(slot("cooldown account:main"), Record::Cooldown(resting(0, 100)))];
-    // Whoever opens it now finds everything, before anything else was said.
+    // A process that opens it now finds everything, before anything else was written.
     common::until("the new file knows", || {
         let there = file.exists().then(|| open(&file).ok()).flatten()?;
         (there.load().unwrap().records == known).then_some(())

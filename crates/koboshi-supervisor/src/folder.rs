@@ -1,15 +1,16 @@
-//! One run on disk: what was asked, who runs, how it ended.
+//! One run on disk: the request to start it, its processes, and its end.
 //!
 //! ```text
 //!   spec.json   written by the supervisor before anything starts
 //!   lock        held by the shim for as long as it lives
 //!   out, error  pipes with names, where the output must outlive the supervisor
 //!   shim.json   who runs, written by the shim as soon as the agent runs
+//!   lease       until when it may run, where it may run on any machine: renewed by the supervisor, kept by the shim
 //!   end.json    how it ended, written by the shim before it goes; or "void", written by a supervisor that found a start without a shim
 //! ```
 //!
-//! Files appear whole: written beside, synced, renamed. A supervisor that was killed between the spec and the shim leaves a start of which
-//! it is not known whether it happens. The next one takes the lock and writes "void"; a shim that comes late finds it under the same lock
+//! Files appear whole: written under a temporary name, synced, renamed. A supervisor that is killed between the spec and the shim leaves a
+//! start that may or may not happen. The next supervisor takes the lock and writes "void"; a late shim finds that under the same lock
 //! and starts nothing. So no agent runs twice and none is forgotten.
 
 use std::fs::{self, File, OpenOptions};
@@ -18,24 +19,32 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use koboshi::supervise::{NotStarted, Status, StoppedFor};
+use koboshi::redact::Redactor;
+use koboshi::supervise::{NotStarted, Outcome, Status, StoppedFor};
 use rustix::fs::{CWD, FileType, FlockOperation, Mode, flock, mknodat};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::identity::Identity;
+use crate::marked::kill_left;
 
 /// The pipe of standard output.
 pub(crate) const OUT: &str = "out";
 /// The pipe of standard error.
 pub(crate) const ERROR: &str = "error";
-/// What was read while there was no owner.
+/// Output that the shim read while the run had no owner.
 pub(crate) const MISSED: &str = "missed";
 
-/// Files of a run are read up to here: ours are far smaller.
-const LARGEST_FILE: u64 = 1 << 20;
+/// Until when the run may go on; the supervisor renews it.
+const LEASE: &str = "lease";
 
-/// What becomes of an agent when its supervisor dies.
+/// Why a program could not be started, at most this long.
+const MAX_DETAIL: usize = 300;
+
+/// Larger files of a run are refused: ours are far smaller.
+const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// What happens to an agent when its supervisor dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnOwnerDeath {
@@ -45,7 +54,7 @@ pub enum OnOwnerDeath {
     Survive,
 }
 
-/// What a run was asked to be. Holds no secret: the environment goes from process to process.
+/// What a run was started with. Holds no secret: the environment is passed from process to process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spec {
     /// Who owns it.
@@ -62,6 +71,54 @@ pub struct Spec {
     pub terminal: bool,
     /// For whom it runs, to be shown and to be taken over.
     pub label: String,
+    /// What it and everything that it starts may take.
+    #[serde(default)]
+    pub limits: TreeLimits,
+    /// The id of its session, where we chose one.
+    #[serde(default)]
+    pub session: Option<String>,
+    /// How many files it may have open, where the owner has raised its own limit.
+    #[serde(default)]
+    pub open_files: Option<u64>,
+    /// The right to run it, where it is one that ends; what was renewed stands in the file `lease`.
+    #[serde(default)]
+    pub lease: Option<Term>,
+    /// The account that it uses.
+    #[serde(default)]
+    pub account: Option<String>,
+    /// The names of variables whose values its output must not show.
+    #[serde(default)]
+    pub masked: Vec<String>,
+}
+
+/// The right to run an agent on this machine, which ends unless it is renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Term {
+    /// A number that only grows: what acts under an earlier one is late.
+    pub fence: u64,
+    /// When it ends, in milliseconds since the machine was started.
+    pub until_ms: u64,
+}
+
+/// What an agent and everything that it starts may take together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeLimits {
+    /// Bytes of memory.
+    #[serde(default)]
+    pub memory: Option<u64>,
+    /// Processes.
+    #[serde(default)]
+    pub pids: Option<u32>,
+}
+
+/// Which of its limits an agent went beyond.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Excess {
+    /// Too much memory.
+    Memory,
+    /// Too many processes.
+    Processes,
 }
 
 /// Who runs.
@@ -91,9 +148,15 @@ pub struct Ended {
     /// Processes that it left behind and that were stopped.
     #[serde(default)]
     pub left: u32,
-    /// Bytes of output that nobody could take.
+    /// Bytes of output that were lost because no process read them.
     #[serde(default)]
     pub dropped: u64,
+    /// The limit that it went beyond, for which the shim killed it.
+    #[serde(default)]
+    pub excess: Option<Excess>,
+    /// The right to run it ended.
+    #[serde(default)]
+    pub lease_ended: bool,
 }
 
 /// What a process ended with.
@@ -106,7 +169,7 @@ pub enum How {
     Signaled(i32),
     /// It could not be started: why, and the system's words.
     NotStarted(Refusal, String),
-    /// Nobody knows: the shim was killed.
+    /// Unknown: the shim was killed.
     Lost,
     /// It was never started.
     Void,
@@ -137,6 +200,37 @@ impl Refusal {
 }
 
 impl Ended {
+    /// The end of a start that failed before there was a process. What the system misses then is never the agent's program, which
+    /// the shim looks for; our own check says it without a code of the system.
+    pub(crate) fn not_launched(error: &io::Error, now: Timestamp) -> Self {
+        // "Not found" by the system may be about something else than the program.
+        let is_ours = error.raw_os_error().is_none();
+        let why = match Refusal::of(error) {
+            Refusal::Busy => Refusal::Busy,
+            _ if is_ours && error.kind() == io::ErrorKind::NotFound => Refusal::Missing,
+            _ => Refusal::Refused,
+        };
+        Self {
+            how: How::NotStarted(why, error.to_string()),
+            started: None,
+            ended: now,
+            ran_ms: 0,
+            asked: false,
+            left: 0,
+            dropped: 0,
+            excess: None,
+            lease_ended: false,
+        }
+    }
+
+    /// The outcome with the system's words, where nothing was started: it has no output that could tell.
+    pub(crate) fn explained(&self, mut outcome: Outcome) -> Outcome {
+        if let (Outcome::Failed(fault), How::NotStarted(_, said)) = (&mut outcome, &self.how) {
+            fault.detail = Redactor::new().excerpt(said, MAX_DETAIL);
+        }
+        outcome
+    }
+
     /// The end as the core judges it; none where nothing ran.
     #[must_use]
     pub fn status(&self) -> Option<Status> {
@@ -146,7 +240,7 @@ impl Ended {
             How::NotStarted(Refusal::Missing, _) => Status::NotStarted(NotStarted::Missing),
             How::NotStarted(Refusal::Refused, _) => Status::NotStarted(NotStarted::Refused),
             How::NotStarted(Refusal::Busy, _) => Status::NotStarted(NotStarted::Busy),
-            // The shim is killed by what kills: it is as if the agent had been.
+            // Only a kill ends a shim this way: treat the agent as killed, too.
             How::Lost => Status::Signaled(9),
             How::Void => return None,
         })
@@ -155,14 +249,21 @@ impl Ended {
     /// Why we stopped it, where nothing closer is known.
     #[must_use]
     pub fn stopped(&self) -> Option<StoppedFor> {
-        self.asked.then_some(StoppedFor::Request)
+        if self.lease_ended {
+            return Some(StoppedFor::Lease);
+        }
+        match self.excess {
+            Some(Excess::Memory) => Some(StoppedFor::Memory),
+            Some(Excess::Processes) => Some(StoppedFor::Processes),
+            None => self.asked.then_some(StoppedFor::Request),
+        }
     }
 }
 
 /// What is known of a run.
 #[derive(Debug)]
 pub enum State {
-    /// Its shim lives. Who runs is none before the agent was started.
+    /// Its shim lives; without processes before the agent was started.
     Alive(Option<Running>),
     /// It is over.
     Over(Ended),
@@ -240,6 +341,23 @@ impl Folder {
         self.write("spec.json", &spec)
     }
 
+    /// The right to run it was renewed until then. It need not outlive the machine.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn write_term(&self, term: &Term) -> io::Result<()> {
+        let (path, beside) = (self.file(LEASE), self.file("lease.new"));
+        fs::write(&beside, serde_json::to_vec(term)?)?;
+        fs::rename(beside, path)
+    }
+
+    /// Until when it may run, if that ends.
+    #[must_use]
+    pub(crate) fn term(&self) -> Option<Term> {
+        let first = || self.spec().ok().and_then(|spec| spec.lease);
+        self.read(LEASE).ok().flatten().or_else(first)
+    }
+
     pub(crate) fn write_running(&self, running: &Running) -> io::Result<()> {
         self.write("shim.json", running)
     }
@@ -248,7 +366,7 @@ impl Folder {
         self.write("end.json", end)
     }
 
-    /// The lock of the run, if nobody has it. It holds for as long as the file is open.
+    /// The lock of the run, unless another process holds it. It is held while the file stays open.
     pub(crate) fn lock(&self) -> io::Result<Option<File>> {
         let file = OpenOptions::new()
             .create(true)
@@ -263,7 +381,7 @@ impl Folder {
         }
     }
 
-    /// What became of a run that somebody else started. A start without a shim is made void, so that it cannot happen any more.
+    /// The state of a run that another process started. A start without a shim is made void, so that it cannot happen later.
     ///
     /// # Errors
     /// The folder cannot be read or written.
@@ -274,6 +392,8 @@ impl Folder {
         }
         let running = self.running();
         let how = if running.is_some() { How::Lost } else { How::Void };
+        // The shim can no longer stop what the agent started.
+        let left = kill_left(self);
         let started = running.map(|running| running.started);
         let ran = started.map(|started| now.duration_since(started)).unwrap_or_default();
         let end = Ended {
@@ -282,8 +402,10 @@ impl Folder {
             ended: now,
             ran_ms: u64::try_from(ran.as_millis()).unwrap_or(0),
             asked: false,
-            left: 0,
+            left,
             dropped: 0,
+            excess: None,
+            lease_ended: false,
         };
         self.write_end(&end)?;
         Ok(State::Over(end))
@@ -291,7 +413,7 @@ impl Folder {
 
     /// Removes it.
     pub fn remove(&self) {
-        // What stays is found and removed with the old runs.
+        // Whatever could not be removed goes with the old runs.
         let _ = fs::remove_dir_all(&self.0);
     }
 
@@ -304,7 +426,7 @@ impl Folder {
         match fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
-            Ok(found) if found.len() > LARGEST_FILE => return Err(io::ErrorKind::InvalidData.into()),
+            Ok(found) if found.len() > MAX_FILE_BYTES => return Err(io::ErrorKind::InvalidData.into()),
             Ok(_) => {}
         }
         Ok(Some(serde_json::from_slice(&fs::read(path)?)?))
@@ -337,6 +459,12 @@ mod tests {
             piped: false,
             terminal: false,
             label: "a/b".to_owned(),
+            limits: TreeLimits::default(),
+            session: None,
+            open_files: None,
+            lease: None,
+            account: None,
+            masked: Vec::new(),
         }
     }
 
@@ -349,7 +477,7 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let folder = Folder::create(&home.path().join("a/run"), &spec()).unwrap();
         assert_eq!(folder.spec().unwrap(), spec());
-        let State::Over(end) = folder.settle(at(5)).unwrap() else { panic!("nobody holds the lock") };
+        let State::Over(end) = folder.settle(at(5)).unwrap() else { panic!("the lock is free") };
         assert_eq!((&end.how, end.status()), (&How::Void, None));
         let State::Over(again) = folder.settle(at(9)).unwrap() else { panic!("it is over") };
         assert_eq!(again, end, "what was decided stays");

@@ -1,11 +1,13 @@
-//! Which process is meant: its number, when it started, and the boot of the machine.
+//! Identifies a process by its number, its start time, and the boot of the machine.
 //!
-//! A number alone comes back for a stranger, and a name is shared by strangers. Signals go through a descriptor of the very process, so that
-//! nothing can change between the look and the signal.
+//! The system reuses numbers, and unrelated processes share names. Signals go through a descriptor of the process itself, so that no other
+//! process can take its number between the check and the signal.
 
 use std::fs;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
+use koboshi_store::since_boot;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
@@ -33,22 +35,29 @@ impl Identity {
         Some(Self { pid, start: Stat::read(pid)?.start, boot: boot()? })
     }
 
+    /// How long ago it was started. The machine's clock does not matter: both times count from the boot.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        let ticks = rustix::param::clock_ticks_per_second().max(1);
+        since_boot().saturating_sub(Duration::from_millis(self.start.saturating_mul(1000) / ticks))
+    }
+
     /// A descriptor of the process, if it is still there.
     #[must_use]
     pub fn open(&self) -> Option<OwnedFd> {
         let descriptor = pidfd_open(Pid::from_raw(self.pid)?, PidfdFlags::empty()).ok()?;
-        // Looked at after the opening: what is open now has this start, or the number was given to another one before.
+        // Compared after opening: either the open process has this start time, or another process had taken the number before.
         (Self::of(self.pid)? == *self).then_some(descriptor)
     }
 
-    /// Whether it is there and no corpse.
+    /// Whether it exists and is no zombie.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         let stat = Stat::read(self.pid).filter(|stat| stat.start == self.start);
         stat.is_some_and(|stat| !stat.is_dead()) && boot().as_ref() == Some(&self.boot)
     }
 
-    /// Sends a signal to this very process; says whether it was there.
+    /// Sends a signal to this process; returns whether it existed.
     pub fn signal(&self, signal: Signal) -> bool {
         self.open().is_some_and(|process| pidfd_send_signal(process, signal).is_ok())
     }
@@ -76,7 +85,7 @@ impl Stat {
         Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
-    /// The name in brackets may hold spaces and brackets: everything counts from the last one.
+    /// The name in brackets may contain spaces and brackets: fields are counted from the last bracket.
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
         let state = fields.next()?.chars().next()?;
@@ -86,7 +95,7 @@ impl Stat {
         Some(Self { state, parent, start })
     }
 
-    /// Whether nothing is left but its number.
+    /// Whether it is a zombie.
     #[must_use]
     pub const fn is_dead(self) -> bool {
         matches!(self.state, 'Z' | 'X' | 'x')

@@ -1,19 +1,24 @@
-//! What is known of agent programs, as data: which variables point one at the gateway, how its session goes on, what it says while it runs.
+//! What is known of agent programs, as data: the variables that point one at the gateway, how its sessions continue, what its output means.
 //!
-//! A program that is not known is `custom`: it is started, watched and judged like the others, and nothing is added to it.
+//! A program that is not listed is `custom`: it is started, watched and judged like the others, and nothing is added to its command.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
+use jiff::Zoned;
+use koboshi::classify::{AgentLog, Classifier};
+use koboshi::fault::{Confidence, Fault, Kind as FaultKind};
 use serde::Deserialize;
 
-/// The name of the kind that knows nothing.
+pub use crate::session::{OwnId, Session};
+
+/// The kind of programs that are not listed.
 pub const CUSTOM: &str = "custom";
 /// Larger files of kinds are refused.
-const LARGEST_FILE: usize = 256 * 1024;
+const MAX_FILE_BYTES: usize = 256 * 1024;
 
-/// What is known of one program. Every list is empty where nothing is known.
+/// What is known of one program. Lists are empty where nothing is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Kind {
@@ -21,7 +26,7 @@ pub struct Kind {
     pub programs: Vec<String>,
     /// Whose account it uses.
     pub vendor: Option<String>,
-    /// Variables that tame it.
+    /// Variables that disable what disturbs a supervised run.
     pub env: BTreeMap<String, String>,
     /// What points it at the gateway.
     pub gateway: Pointing,
@@ -29,10 +34,22 @@ pub struct Kind {
     pub events: Events,
     /// How its session goes on.
     pub session: Option<Session>,
-    /// Words in events about limits.
+    /// Words that occur in events about limits.
     pub live: Vec<String>,
-    /// What it prints without a network.
+    /// Words that it prints while it has no network.
     pub offline: Vec<String>,
+    /// What it exits with, and what that tells.
+    pub exits: Exits,
+}
+
+/// What a program exits with.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Exits {
+    /// It exits with 0 also where it failed: what it printed counts.
+    pub zero_lies: bool,
+    /// Codes with a meaning of their own, as names of faults.
+    pub codes: BTreeMap<i32, String>,
 }
 
 /// What points a program at the gateway.
@@ -43,32 +60,53 @@ pub struct Pointing {
     pub env: BTreeMap<String, String>,
     /// Arguments behind the program's name.
     pub args: Vec<String>,
+    /// Variables that must be set: without them it could not ask a gateway, and is left as it is.
+    pub needs: Vec<String>,
+}
+
+/// The gateway that a program is pointed at, and who asks it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PointedAt<'p> {
+    /// The address of the gateway.
+    pub address: &'p str,
+    /// The agent, as `name/project`, or the program.
+    pub agent: &'p str,
+}
+
+impl PointedAt<'_> {
+    /// Fills in a variable or an argument. A name that is no plain word could end a header or a quoted text: it is left out.
+    fn fill(&self, text: &str) -> String {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "/_-.@+".contains(c);
+        let agent = if self.agent.chars().all(is_plain) { self.agent } else { "" };
+        text.replace("{gateway}", self.address).replace("{agent}", agent)
+    }
+}
+
+impl Pointing {
+    /// Whether there is anything that points the program at a gateway.
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        !self.env.is_empty() || !self.args.is_empty()
+    }
+
+    /// The first variable that is missing in an environment.
+    #[must_use]
+    pub fn missing(&self, environment: &[(OsString, OsString)]) -> Option<&str> {
+        let is_set = |name: &str| environment.iter().any(|(known, value)| known == name && !value.is_empty());
+        self.needs.iter().map(String::as_str).find(|name| !is_set(name))
+    }
 }
 
 /// What makes a program print events.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Events {
-    /// Arguments at the end.
+    /// Arguments.
     pub args: Vec<String>,
+    /// The argument that they follow; without one they go to the end.
+    pub behind: Option<String>,
     /// Left out where one of these is given.
     pub unless: Vec<String>,
-}
-
-/// How a session goes on.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Session {
-    /// Begins one with an id of ours.
-    pub start: Vec<String>,
-    /// Continues it.
-    pub resume: Vec<String>,
-    /// Arguments by which the user has chosen a session: then nothing is added.
-    pub given: Vec<String>,
-    /// Arguments before the prompt.
-    pub prompt: Vec<String>,
-    /// The prompt of a continued session.
-    pub say: String,
 }
 
 /// Why a file of kinds cannot be used.
@@ -89,12 +127,19 @@ impl Kinds {
         read(include_str!("kinds.yaml")).map(Self)
     }
 
-    /// These and the ones of a user's file, which replace those of the same name.
+    /// These and the ones of a user's file: what it says of a kind replaces what is known of it, key by key.
     ///
     /// # Errors
     /// The text cannot be read.
     pub fn with(mut self, text: &str) -> Result<Self, KindsError> {
-        self.0.extend(read(text)?);
+        let own = read(text)?;
+        let keys: BTreeMap<String, serde_json::Value> =
+            serde_saphyr::from_str(text).map_err(|error| KindsError(error.to_string()))?;
+        for (name, kind) in own {
+            let given = |key: &str| keys.get(&name).is_some_and(|keys| keys.get(key).is_some());
+            let known = self.0.entry(name.clone()).or_default();
+            known.take_over(kind, given);
+        }
         Ok(self)
     }
 
@@ -119,31 +164,66 @@ impl Kinds {
 }
 
 fn read(text: &str) -> Result<BTreeMap<String, Kind>, KindsError> {
-    if text.len() > LARGEST_FILE {
-        return Err(KindsError(format!("more than {LARGEST_FILE} bytes")));
+    if text.len() > MAX_FILE_BYTES {
+        return Err(KindsError(format!("more than {MAX_FILE_BYTES} bytes")));
     }
-    serde_saphyr::from_str(text).map_err(|error| KindsError(error.to_string()))
+    let kinds: BTreeMap<String, Kind> =
+        serde_saphyr::from_str(text).map_err(|error| KindsError(error.to_string()))?;
+    for (name, kind) in &kinds {
+        if let Some(fault) = kind.exits.codes.values().find(|fault| FaultKind::from_name(fault).is_none()) {
+            return Err(KindsError(format!("{name}.exits.codes: there is no fault `{fault}`")));
+        }
+    }
+    Ok(kinds)
 }
 
 impl Kind {
-    /// Variables to add to an environment: those of the kind, and those that point at a gateway. What is set already stays.
-    pub fn variables(&self, gateway: Option<&str>) -> impl Iterator<Item = (String, String)> {
-        let own = self.env.iter().map(|(name, value)| (name.clone(), value.clone()));
-        let pointing = gateway.into_iter().flat_map(|address| {
-            let filled =
-                |(name, value): (&String, &String)| (name.clone(), value.replace("{gateway}", address));
-            self.gateway.env.iter().map(filled)
+    /// Takes over the keys of another one that were given.
+    fn take_over(&mut self, other: Self, given: impl Fn(&str) -> bool) {
+        macro_rules! take {
+            ($($key:ident),+) => {
+                $(if given(stringify!($key)) {
+                    self.$key = other.$key;
+                })+
+            };
+        }
+        take!(programs, vendor, env, gateway, events, session, live, offline, exits);
+    }
+
+    /// Why a run failed, by what it printed and what it exited with.
+    #[must_use]
+    pub fn read_end(&self, classifier: &Classifier, log: &AgentLog<'_>, now: &Zoned) -> Option<Fault> {
+        let code = log.exit_code.unwrap_or_default();
+        let exit_code = log.exit_code.filter(|code| *code != 0 || !self.exits.zero_lies);
+        let read = classifier.log(&AgentLog { exit_code, ..*log }, now);
+        if read.as_ref().is_some_and(|fault| fault.confidence > Confidence::Low) {
+            return read;
+        }
+        let kind = self.exits.codes.get(&code).and_then(|name| FaultKind::from_name(name));
+        let of_code = kind.map(|kind| {
+            let mut fault = Fault::of(kind, "supervise.exit_of_kind");
+            fault.confidence = Confidence::Medium;
+            fault
         });
+        of_code.or(read)
+    }
+
+    /// Variables to add to an environment: those of the kind, and those that point at a gateway. The caller keeps variables that are already set.
+    pub fn variables(&self, gateway: Option<PointedAt<'_>>) -> impl Iterator<Item = (String, String)> {
+        let own = self.env.iter().map(|(name, value)| (name.clone(), value.clone()));
+        let pointing = gateway
+            .into_iter()
+            .flat_map(|at| self.gateway.env.iter().map(move |(name, value)| (name.clone(), at.fill(value))));
         own.chain(pointing)
     }
 
     /// The command with what points it at a gateway.
     #[must_use]
-    pub fn pointed(&self, command: &[OsString], gateway: Option<&str>) -> Vec<OsString> {
+    pub fn pointed(&self, command: &[OsString], gateway: Option<PointedAt<'_>>) -> Vec<OsString> {
         let Some((program, rest)) = command.split_first() else { return Vec::new() };
-        let added = gateway.into_iter().flat_map(|address| {
-            self.gateway.args.iter().map(move |argument| argument.replace("{gateway}", address).into())
-        });
+        let added = gateway
+            .into_iter()
+            .flat_map(|at| self.gateway.args.iter().map(move |argument| at.fill(argument).into()));
         std::iter::once(program.clone()).chain(added).chain(rest.iter().cloned()).collect()
     }
 
@@ -152,49 +232,16 @@ impl Kind {
     pub fn with_events(&self, command: &[OsString]) -> Vec<OsString> {
         let mut command = command.to_vec();
         if !self.events.unless.iter().any(|given| has(&command, given)) {
-            command.extend(self.events.args.iter().map(OsString::from));
+            let behind = |word: &String| command.iter().position(|argument| argument == word.as_str());
+            let at = self.events.behind.as_ref().and_then(behind).map_or(command.len(), |at| at + 1);
+            command.splice(at..at, self.events.args.iter().map(OsString::from));
         }
         command
-    }
-}
-
-impl Session {
-    /// Whether the command's session can be continued by us: it has a prompt, and chooses no session itself.
-    #[must_use]
-    pub fn fits(&self, command: &[OsString]) -> bool {
-        self.prompt_at(command).is_some() && !self.given.iter().any(|given| has(command, given))
-    }
-
-    /// The command that begins a session with this id.
-    #[must_use]
-    pub fn started(&self, command: &[OsString], id: &str) -> Vec<OsString> {
-        let mut command = command.to_vec();
-        command.extend(self.start.iter().map(|argument| argument.replace("{session}", id).into()));
-        command
-    }
-
-    /// The command that continues it: the same with another prompt.
-    #[must_use]
-    pub fn continued(&self, command: &[OsString], id: &str) -> Vec<OsString> {
-        let mut command = command.to_vec();
-        if let Some(prompt) = self.prompt_at(&command).and_then(|at| command.get_mut(at)) {
-            *prompt = OsString::from(&self.say);
-        }
-        command.extend(self.resume.iter().map(|argument| argument.replace("{session}", id).into()));
-        command
-    }
-
-    /// Where the prompt stands: behind its argument.
-    fn prompt_at(&self, command: &[OsString]) -> Option<usize> {
-        let at =
-            command.iter().position(|argument| self.prompt.iter().any(|flag| argument == flag.as_str()))?;
-        let prompt = command.get(at + 1)?.to_str()?;
-        (!prompt.starts_with('-')).then_some(at + 1)
     }
 }
 
 /// Whether an argument is given, as `--name value` or `--name=value`.
-fn has(command: &[OsString], name: &str) -> bool {
+pub(crate) fn has(command: &[OsString], name: &str) -> bool {
     command.iter().skip(1).filter_map(|argument| argument.to_str()).any(|argument| {
         argument == name
             || argument.strip_prefix(name).is_some_and(|rest| name.starts_with("--") && rest.starts_with('='))
@@ -234,13 +281,50 @@ mod tests {
     }
 
     #[test]
+    fn a_users_file_changes_a_known_kind_key_by_key() {
+        let text = "claude: {vendor: company, exits: {codes: {7: quota_exceeded}}}";
+        let kinds = Kinds::builtin().unwrap().with(text).unwrap();
+        let (own, known) = (kinds.get("claude").unwrap(), kind("claude"));
+        assert_eq!(own.vendor.as_deref(), Some("company"));
+        assert_eq!((&own.session, &own.env, &own.programs), (&known.session, &known.env, &known.programs));
+        let wrong = Kinds::builtin().unwrap().with("mine: {exits: {codes: {7: no_such_fault}}}");
+        assert!(wrong.unwrap_err().to_string().contains("no_such_fault"));
+    }
+
+    #[test]
+    fn exit_codes_that_lie_are_known() {
+        let rules = koboshi::classify::Rules::builtin().unwrap();
+        let classifier = Classifier::new(rules, jiff::tz::TimeZoneDatabase::bundled());
+        let now = jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC);
+        let read = |name: &str, text: &str, code: i32| {
+            let log = AgentLog { text, exit_code: Some(code), since: None };
+            kind(name).read_end(&classifier, &log, &now).map(|fault| fault.kind)
+        };
+        let refused = "litellm.AuthenticationError: OpenAIException - Incorrect API key provided.\n";
+        assert_eq!(read("aider", refused, 0), Some(FaultKind::Unauthorized));
+        assert_eq!(read("custom", refused, 0), None, "a good exit is believed where nothing else is known");
+        assert_eq!(read("aider", "Applied edit to a.py\n", 0), None);
+        assert_eq!(read("gemini", "", 41), Some(FaultKind::Unauthorized));
+        assert_eq!(read("gemini", "", 42), Some(FaultKind::InvalidRequest));
+        // What was printed says more than the code.
+        let quota = "TerminalQuotaError: You have exhausted your capacity on this model.\n";
+        assert_eq!(read("gemini", quota, 41), Some(FaultKind::QuotaExceeded));
+    }
+
+    #[test]
     fn a_kind_points_its_program_at_the_gateway() {
-        let variables: Vec<_> = kind("claude").variables(Some("http://127.0.0.1:4141")).collect();
+        let at = |address| Some(PointedAt { address, agent: "reviewer/site" });
+        let variables: Vec<_> = kind("claude").variables(at("http://127.0.0.1:4141")).collect();
+        let header = ("ANTHROPIC_CUSTOM_HEADERS".to_owned(), "x-koboshi-agent: reviewer/site".to_owned());
+        assert!(variables.contains(&header), "the gateway learns who asks: {variables:?}");
+        let hostile = PointedAt { address: "http://g", agent: "a\"b\nx-api-key: c" };
+        assert!(kind("claude").variables(Some(hostile)).all(|(_, value)| !value.contains("x-api-key")));
         assert!(variables.contains(&("ANTHROPIC_BASE_URL".to_owned(), "http://127.0.0.1:4141".to_owned())));
         assert!(!kind("claude").variables(None).any(|(name, _)| name == "ANTHROPIC_BASE_URL"));
-        let codex = kind("codex").pointed(&command(&["codex", "exec", "hi"]), Some("http://g"));
+        let codex = kind("codex").pointed(&command(&["codex", "exec", "hi"]), at("http://g"));
         assert_eq!(codex.len(), 7);
         assert!(codex[2].to_str().unwrap().contains("base_url=\"http://g/v1\""));
+        assert!(codex[2].to_str().unwrap().contains("http_headers={\"x-koboshi-agent\"=\"reviewer/site\"}"));
         assert_eq!(codex[5..], command(&["exec", "hi"]));
     }
 
@@ -250,21 +334,6 @@ mod tests {
         assert_eq!(with[3..], command(&["--output-format", "stream-json", "--verbose"]));
         for own in [&["claude", "--output-format", "json"][..], &["claude", "--output-format=text"]] {
             assert_eq!(kind("claude").with_events(&command(own)), command(own));
-        }
-    }
-
-    #[test]
-    fn a_session_is_begun_with_our_id_and_continued_with_a_short_word() {
-        let session = kind("claude").session.unwrap();
-        let given = command(&["claude", "-p", "write a file", "--model", "opus"]);
-        assert!(session.fits(&given));
-        assert_eq!(session.started(&given, "ID")[5..], command(&["--session-id", "ID"]));
-        let continued = session.continued(&given, "ID");
-        assert_eq!(continued[2], OsString::from("Continue where you stopped."));
-        assert_eq!(continued[5..], command(&["--resume", "ID"]));
-        for own in [&["claude", "-p", "x", "--resume", "y"][..], &["claude"], &["claude", "-p", "--verbose"]]
-        {
-            assert!(!session.fits(&command(own)), "{own:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What rests, here and elsewhere: the ledger that everybody shares, and the core's table with what is this process's own.
+//! The cooldowns that this process knows: the ledger that all processes share, and the core's table with the keys of this process alone.
 //!
-//! Before every decision the records of its keys are taken over from the ledger; what a decision changed is handed to it. The right to go
-//! first after a rest is a lease, so that of all processes only one does.
+//! Before every decision the records of its keys are copied from the ledger; a decision's changes are written back. The right to probe first
+//! after a cooldown is a lease, so that only one of all processes does.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,30 +10,33 @@ use std::time::Duration;
 use jiff::Timestamp;
 use koboshi::chance::Seed;
 use koboshi::cooldown::{
-    CooldownEvent, CooldownPolicy, CooldownPolicyError, Cooldowns, StartRefusal, StartRefusalReason,
+    Class, CooldownEvent, CooldownPolicy, CooldownPolicyError, Cooldowns, Failure, StartRefusal,
+    StartRefusalReason,
 };
 use koboshi::fault::Fault;
 use koboshi::key::{ScopeKey, ScopeLevel};
-use koboshi::supervise::{Ladder, Learned, Outcome, Permit};
+use koboshi::supervise::{Ladder, Outcome, Permit, RunEffects};
 use koboshi_store::{Clock, Entry, EntryKind, Ledger, SystemClock};
 use serde_json::{Value, json};
 
-/// How long the right to go first holds without being renewed.
+/// How long a lease of the first probe holds without being renewed.
 const PROBE_TTL: Duration = Duration::from_secs(30);
-/// So long the store is waited for to give that right; then it is asked for again with the next look.
-const LONGEST_ASK: Duration = Duration::from_millis(200);
+/// How long to wait for the store to grant that lease; after that the next check asks again.
+const MAX_LEASE_WAIT: Duration = Duration::from_millis(200);
 
-/// What rests, and who may start.
+/// What is cooling down, and which agent may start.
 pub struct Knowledge {
     ledger: Arc<Ledger>,
     cooldowns: Mutex<Cooldowns>,
     policy: CooldownPolicy,
     /// Keys that only this process knows.
     private: HashSet<ScopeKey>,
+    /// Other machines use the same store.
+    is_fleet: bool,
     clock: SystemClock,
 }
 
-/// A run, as the journal tells it.
+/// A run, as the journal describes it.
 #[derive(Debug, Clone, Copy)]
 pub struct About<'a> {
     /// The agent, as `name/project`, or the program.
@@ -51,17 +54,24 @@ impl Knowledge {
     /// The policy makes no sense.
     pub fn new(ledger: Arc<Ledger>, policy: CooldownPolicy) -> Result<Self, CooldownPolicyError> {
         let cooldowns = Mutex::new(Cooldowns::new(policy)?);
-        Ok(Self { ledger, cooldowns, policy, private: HashSet::new(), clock: SystemClock })
+        Ok(Self { ledger, cooldowns, policy, private: HashSet::new(), is_fleet: false, clock: SystemClock })
     }
 
-    /// This key is nobody else's business.
+    /// Keeps this key out of the shared ledger.
     #[must_use]
     pub fn keeping_private(mut self, key: ScopeKey) -> Self {
         self.private.insert(key);
         self
     }
 
-    /// How long things rest.
+    /// Whether other machines use the same store: what is wrong with the network of this one is then not told to them.
+    #[must_use]
+    pub const fn on_a_fleet(mut self, is_fleet: bool) -> Self {
+        self.is_fleet = is_fleet;
+        self
+    }
+
+    /// How long keys cool down.
     #[must_use]
     pub const fn policy(&self) -> &CooldownPolicy {
         &self.policy
@@ -77,7 +87,7 @@ impl Knowledge {
         self.cooldowns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes over what others know of these keys.
+    /// Copies what other processes know of these keys.
     fn refresh<'t>(&'t self, ladder: &Ladder, now: Timestamp) -> MutexGuard<'t, Cooldowns> {
         let mut table = self.table();
         for key in ladder.keys().filter(|key| !self.private.contains(*key)) {
@@ -88,7 +98,7 @@ impl Knowledge {
         table
     }
 
-    /// Hands over what was changed here.
+    /// Writes the changes of these keys to the ledger.
     fn share(&self, table: &Cooldowns, keys: &[ScopeKey]) {
         for key in keys.iter().filter(|key| !self.private.contains(*key)) {
             let Some(record) = table.record(key) else { continue };
@@ -100,16 +110,15 @@ impl Knowledge {
         }
     }
 
-    /// Why an agent may not start now, if so.
-    ///
-    /// # Errors
-    /// One of its keys rests or is parked, or others go first.
-    pub fn look(&self, ladder: &Ladder) -> Result<(), StartRefusal> {
+    /// What keeps an agent from starting now, apart from what only this process knows.
+    #[must_use]
+    pub fn shared_refusal(&self, ladder: &Ladder) -> Option<StartRefusal> {
         let now = self.now();
-        may_ask(&self.refresh(ladder, now), ladder, now)
+        let refused = may_ask(&self.refresh(ladder, now), ladder, now).err();
+        refused.filter(|refused| !self.is_private(&refused.event.key))
     }
 
-    /// May an agent start? Asks for the right to go first where that is needed, and waits for it a moment.
+    /// Starts an agent if it may start: takes the lease of the first probe where one is needed, and waits a moment for it.
     ///
     /// # Errors
     /// One of its keys rests or is parked, or others go first.
@@ -118,7 +127,7 @@ impl Knowledge {
         let due: Vec<ScopeKey> = {
             let table = self.refresh(ladder, now);
             may_ask(&table, ladder, now)?;
-            // An agent has one supervisor: nobody else could go first.
+            // An agent has one supervisor: no other process could probe for it.
             ladder
                 .due(&table, now)
                 .into_iter()
@@ -131,9 +140,9 @@ impl Knowledge {
         }
         let begun = self.clock.moment();
         while due.iter().any(|key| self.ledger.held(&lease(key)).is_none())
-            && self.clock.moment().since(begun) < LONGEST_ASK
+            && self.clock.moment().since(begun) < MAX_LEASE_WAIT
         {
-            // The ledger's own thread asks the store; a flush is over when it has.
+            // The ledger's own thread asks the store; a flush returns when it has asked.
             let _ = self.ledger.flush(Duration::from_millis(50));
         }
         let now = self.now();
@@ -145,13 +154,15 @@ impl Knowledge {
             let keys: Vec<_> = ladder.agent.iter().cloned().collect();
             self.share(&table, &keys);
         }
-        if let Ok(permit) = &started {
-            self.tell(&permit.events);
+        match &started {
+            Ok(permit) => self.journal_events(&permit.events),
+            // A start too many begins a cooldown; a refusal by one that was there changes nothing, and its level keeps it out.
+            Err(held) => self.journal_events(std::slice::from_ref(&held.event)),
         }
         started
     }
 
-    /// A run has ended.
+    /// Records the end of a run.
     pub fn ended(
         &self,
         ladder: &Ladder,
@@ -159,20 +170,22 @@ impl Knowledge {
         outcome: &Outcome,
         ran: Duration,
         about: &About<'_>,
-    ) -> Learned {
+    ) -> RunEffects {
         let now = self.now();
         let mut table = self.refresh(ladder, now);
         let learned = ladder.ended(&mut table, permit, outcome, ran, now, Seed::random());
-        self.share(&table, &learned.keys);
+        if !(self.is_fleet && is_of_network(outcome)) {
+            self.share(&table, &learned.keys);
+        }
         drop(table);
         permit.probes.iter().for_each(|key| self.ledger.give_up(&lease(key)));
         self.note_end(ladder, outcome, ran, about);
-        self.tell(&learned.events);
+        self.journal_events(&learned.events);
         learned
     }
 
-    /// A run that goes on has met a limit.
-    pub fn refused(&self, ladder: &Ladder, fault: &Fault, started: Timestamp, agent: &str) -> Learned {
+    /// Records that a run in progress has met a limit.
+    pub fn refused(&self, ladder: &Ladder, fault: &Fault, started: Timestamp, agent: &str) -> RunEffects {
         let now = self.now();
         let mut table = self.refresh(ladder, now);
         let learned = ladder.refused(&mut table, fault, started, now, Seed::random());
@@ -180,9 +193,16 @@ impl Knowledge {
         drop(table);
         if !learned.keys.is_empty() {
             let data = json!({"rule": &*fault.evidence.rule, "running": true});
-            self.note(EntryKind::Fault, fault.kind.name(), ladder.rung(fault), agent, &fault.detail, data);
+            self.note(
+                EntryKind::Fault,
+                fault.kind.name(),
+                ladder.resting_key(fault),
+                agent,
+                &fault.detail,
+                data,
+            );
         }
-        self.tell(&learned.events);
+        self.journal_events(&learned.events);
         learned
     }
 
@@ -195,11 +215,18 @@ impl Knowledge {
                     fields.insert("reason".to_owned(), json!(fault.log_reason()));
                     fields.insert("line".to_owned(), json!(about.line));
                 }
-                let said =
+                let reason =
                     if fault.detail.is_empty() { about.line.unwrap_or_default() } else { &fault.detail };
-                let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-                let text = format!("{}: ended with exit code {}{said}", about.agent, about.code);
-                self.note(EntryKind::Fault, fault.kind.name(), ladder.rung(fault), about.agent, &text, data);
+                let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+                let text = format!("{}: ended with exit code {}{reason}", about.agent, about.code);
+                self.note(
+                    EntryKind::Fault,
+                    fault.kind.name(),
+                    ladder.resting_key(fault),
+                    about.agent,
+                    &text,
+                    data,
+                );
             }
             Outcome::Good | Outcome::Idle | Outcome::Stopped => {
                 let kind = match outcome {
@@ -213,8 +240,8 @@ impl Knowledge {
         }
     }
 
-    /// What happened to rests is noted; that somebody had to wait is not, or every look would be.
-    fn tell(&self, events: &[CooldownEvent]) {
+    /// Writes changes of cooldowns to the journal. A refused start is not written, because every check would be.
+    fn journal_events(&self, events: &[CooldownEvent]) {
         for event in
             events.iter().filter(|event| event.level() != "DEBUG" && !self.private.contains(&event.key))
         {
@@ -261,17 +288,22 @@ impl Knowledge {
     }
 }
 
-/// The lease of the right to go first.
+/// Whether an end says something of the network of this machine alone.
+fn is_of_network(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed(fault) if Failure::of(fault).class == Class::Network)
+}
+
+/// The name of the lease of the first probe.
 fn lease(key: &ScopeKey) -> String {
     format!("probe {key}")
 }
 
-/// Why an agent may not start, as if it had the right to go first.
+/// Why an agent may not start, provided that it gets the lease of the first probe.
 fn may_ask(table: &Cooldowns, ladder: &Ladder, now: Timestamp) -> Result<(), StartRefusal> {
-    ladder.look(table, |_| true, now).map(|_| ())
+    ladder.check(table, |_| true, now).map(|_| ())
 }
 
-/// Whether a person must act.
+/// Whether an operator must act.
 #[must_use]
 pub fn is_parked(held: &StartRefusal) -> bool {
     held.why == StartRefusalReason::Parked

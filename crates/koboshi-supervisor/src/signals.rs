@@ -3,6 +3,8 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -35,12 +37,12 @@ impl Signals {
         self.stopping.iter().find(|(_, pipe)| came(pipe)).map(|(signal, _)| *signal)
     }
 
-    /// Whether the window has another size.
+    /// Whether the window was resized.
     pub(crate) fn resized(&self) -> bool {
         came(&self.window)
     }
 
-    /// Sleeps for so long, or until a signal to stop.
+    /// Sleeps for `length`, or until a signal to stop.
     pub(crate) fn wait_for_stop(&self, length: Duration) -> io::Result<Option<i32>> {
         let mut waiting: Vec<_> =
             self.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
@@ -50,6 +52,17 @@ impl Signals {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// The next signal to stop ends the process at once, with this status.
+///
+/// # Errors
+/// The system refuses to handle signals.
+pub fn exit_at_next_signal(status: i32) -> io::Result<()> {
+    for signal in [SIGINT, SIGTERM, SIGQUIT] {
+        signal_hook::flag::register_conditional_shutdown(signal, status, Arc::new(AtomicBool::new(true)))?;
+    }
+    Ok(())
 }
 
 fn listen(signal: i32) -> io::Result<(i32, UnixStream)> {

@@ -8,20 +8,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::folder::{Folder, Spec};
+use crate::marked::{RUN, absolute};
 use crate::shim::SHIM;
 
-/// What is to be started.
+/// What to start.
 #[derive(Debug)]
 pub struct Launch<'l> {
     /// The folder of the run; it must not be there yet.
     pub folder: &'l Path,
-    /// What the run is asked to be.
+    /// What the run is started with.
     pub spec: &'l Spec,
     /// The program and its arguments. No shell reads them.
     pub command: &'l [OsString],
     /// All of its environment.
     pub environment: &'l [(OsString, OsString)],
-    /// Where it runs; none for where we are.
+    /// Where it runs; none for our own directory.
     pub dir: Option<&'l Path>,
     /// The binary whose shim is used.
     pub binary: &'l Path,
@@ -45,7 +46,7 @@ pub enum Streams {
     Folder,
 }
 
-/// This program's own file, also when another one has taken its place.
+/// This program's own file, also after it was replaced on disk.
 #[must_use]
 pub fn own_binary() -> PathBuf {
     PathBuf::from("/proc/self/exe")
@@ -54,12 +55,16 @@ pub fn own_binary() -> PathBuf {
 /// Starts the shim of a run.
 ///
 /// # Errors
-/// The folder cannot be made, or the machine has no room for a process.
+/// The folder cannot be made, or the machine cannot start a process.
 pub fn start(launch: Launch<'_>) -> io::Result<(Folder, Child)> {
+    if let Some(dir) = launch.dir {
+        enterable(dir)?;
+    }
     let folder = Folder::create(launch.folder, launch.spec)?;
     let mut command = Command::new(launch.binary);
     command.arg0("koboshi").arg(SHIM).arg(folder.path()).args(launch.command);
     command.env_clear().envs(launch.environment.iter().map(|(name, value)| (name, value)));
+    command.env(RUN, absolute(folder.path()));
     if let Some(dir) = launch.dir {
         command.current_dir(dir);
     }
@@ -82,4 +87,15 @@ pub fn start(launch: Launch<'_>) -> io::Result<(Folder, Child)> {
     }
     let child = command.spawn().inspect_err(|_| folder.remove())?;
     Ok((folder, child))
+}
+
+/// The system would not say which file it misses, and the folder would look like a missing program.
+fn enterable(dir: &Path) -> io::Result<()> {
+    let told = |why: &str| io::Error::other(format!("its folder {} {why}", dir.display()));
+    match dir.metadata() {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(told("is not a folder")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(told("does not exist")),
+        Err(error) => Err(told(&format!("cannot be entered: {error}"))),
+    }
 }

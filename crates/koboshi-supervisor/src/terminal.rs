@@ -1,7 +1,7 @@
-//! A terminal between ours and the agent's, so that the agent has a real one and we see what it writes.
+//! A terminal between ours and the agent, so that the agent has a real one and we see what it writes.
 //!
-//! Ours is raw meanwhile: every key goes to the agent, and Ctrl-C is made into a signal by the agent's own terminal. It is put back when the
-//! run ends, however it ends.
+//! Ours is raw meanwhile: every key goes to the agent, and the agent's own terminal turns Ctrl-C into a signal. Ours is restored when the
+//! run ends, in every case.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -19,7 +19,7 @@ pub(crate) struct Terminal {
     before: Termios,
 }
 
-/// Whether somebody sits at our input and output.
+/// Whether our input and output are a terminal.
 pub(crate) fn is_interactive() -> bool {
     isatty(stdin()) && isatty(rustix::stdio::stdout())
 }
@@ -43,7 +43,7 @@ impl Terminal {
         Ok((terminal, OwnedFd::from(side)))
     }
 
-    /// The agent's terminal is as large as ours.
+    /// Resizes the agent's terminal to the size of ours.
     pub(crate) fn fit(&self) {
         if let Ok(size) = tcgetwinsize(stdin()) {
             // A terminal without a size is used as it is.
@@ -54,7 +54,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Nobody is left to tell where ours is gone.
+        // Fails only when our terminal is gone.
         let _ = tcsetattr(stdin(), OptionalActions::Flush, &self.before);
     }
 }

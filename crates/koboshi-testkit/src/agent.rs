@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// The variable that holds the mark.
-const MARK: &str = "KOBOSHI_TEST_MARK";
+pub const MARK: &str = "KOBOSHI_TEST_MARK";
 
 /// What an agent does, step by step.
 #[derive(Debug, Clone, Default)]
@@ -17,7 +17,7 @@ pub struct ScriptedAgent {
 }
 
 impl ScriptedAgent {
-    /// One that does nothing; `mark` must be another for every agent that runs at the same time.
+    /// One that does nothing; `mark` must be unique among the agents that run at the same time.
     #[must_use]
     pub fn new(mark: &str) -> Self {
         Self { steps: Vec::new(), mark: mark.to_owned() }
@@ -34,25 +34,56 @@ impl ScriptedAgent {
         self.step(format!("printf '%s\\n' {}", quoted(text)))
     }
 
+    /// Writes a line again and again, some in every second.
+    #[must_use]
+    pub fn says_for_ever(self, text: &str) -> Self {
+        self.step(format!("while :; do printf '%s\\n' {}; sleep 0.1; done", quoted(text)))
+    }
+
     /// Writes a line to standard error.
     #[must_use]
     pub fn complains(self, text: &str) -> Self {
         self.step(format!("printf '%s\\n' {} >&2", quoted(text)))
     }
 
-    /// Writes half of a character.
+    /// Writes an incomplete UTF-8 character.
     #[must_use]
     pub fn says_half_a_character(self) -> Self {
         self.step("printf '\\350\\265'")
     }
 
-    /// Writes so many bytes as fast as it can.
+    /// Writes this many bytes as fast as it can.
     #[must_use]
     pub fn floods(self, bytes: u64) -> Self {
         self.step(format!("yes 'a line of an agent that never stops talking' | head -c {bytes}"))
     }
 
-    /// Starts a process in a session of its own, which does not listen to TERM and would live for an hour.
+    /// Writes one line of this many bytes, without an end.
+    #[must_use]
+    pub fn says_without_end(self, bytes: u64) -> Self {
+        self.step(format!("head -c {bytes} /dev/zero | tr '\\0' x"))
+    }
+
+    /// Takes this much memory, in a process that it starts, and keeps it.
+    #[must_use]
+    pub fn eats(self, bytes: u64) -> Self {
+        // One line without an end: `tail` must keep all of it.
+        self.step(format!("{{ head -c {bytes} /dev/zero; sleep 3600; }} | tail -n 1 >/dev/null"))
+    }
+
+    /// Starts processes as fast as it can, each in a session of its own, and never stops.
+    #[must_use]
+    pub fn breeds(self) -> Self {
+        self.step("while :; do setsid sleep 3600 </dev/null >/dev/null 2>&1 & done")
+    }
+
+    /// Starts this many processes and waits for them.
+    #[must_use]
+    pub fn has_children(self, count: u32) -> Self {
+        self.step(format!("for each in $(seq {count}); do sleep 3600 & done; wait"))
+    }
+
+    /// Starts a process in a session of its own, which ignores TERM and runs for an hour.
     #[must_use]
     pub fn leaves_a_stubborn_child_behind(self) -> Self {
         self.step("setsid sh -c \"trap '' TERM HUP INT; sleep 3600 & wait; sleep 3600\" </dev/null >/dev/null 2>&1 &")
@@ -64,13 +95,13 @@ impl ScriptedAgent {
         self.step("setsid sleep 3600 &")
     }
 
-    /// Does not listen to the signals that ask it to end.
+    /// Ignores the signals that ask it to end.
     #[must_use]
     pub fn ignores_requests_to_end(self) -> Self {
         self.step("trap '' TERM INT HUP")
     }
 
-    /// Closes its streams and lives on.
+    /// Closes its streams and keeps running.
     #[must_use]
     pub fn closes_its_streams(self) -> Self {
         self.step("exec >&- 2>&- <&-")
@@ -88,7 +119,7 @@ impl ScriptedAgent {
         self.step(format!("while [ ! -e {} ]; do sleep 0.02; done", quoted(&file.display().to_string())))
     }
 
-    /// Lives for an hour.
+    /// Runs for an hour.
     #[must_use]
     pub fn lives_on(self) -> Self {
         self.step("sleep 3600 & wait $!; sleep 3600")
@@ -113,7 +144,7 @@ impl ScriptedAgent {
         vec!["sh".to_owned(), "-c".to_owned(), script]
     }
 
-    /// The processes of this agent and of everything that it started, as far as they live.
+    /// The processes of this agent and of everything that it started, as far as they still run.
     #[must_use]
     pub fn left(&self) -> Vec<i32> {
         let wanted = format!("{MARK}={}", self.mark);
@@ -125,7 +156,7 @@ impl ScriptedAgent {
     }
 }
 
-/// Children of a process that are dead and not buried.
+/// Zombie children of a process.
 #[must_use]
 pub fn zombies_of(parent: u32) -> Vec<i32> {
     let is_zombie = |pid: &i32| {

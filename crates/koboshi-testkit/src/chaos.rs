@@ -1,4 +1,4 @@
-//! Chaos: a primary that falls in every way, and a crowd of clients who must not notice.
+//! Chaos: a primary that falls in every way, and many clients that must not notice.
 //!
 //! The gateway between them is the test's: in its own process, or a real one that is killed in the middle. Every answer is
 //! checked by its content. A client whose connection dies while the gateway is being killed asks again; one that dies at any
@@ -25,7 +25,7 @@ pub const WAYS: [&str; 30] = [
     "broken-tool-args?form=truncated",
 ];
 
-/// The models that the crowd asks for: as it is, with a fallback that goes on from a text, and with nothing to be seen before
+/// The models that the crowd asks for: as it is, with a fallback that continues a text, and with nothing sent before
 /// the answer is whole.
 pub const ROUTES: [&str; 3] = ["m", "prefilled", "complete"];
 
@@ -54,7 +54,7 @@ pub fn check(answer: &Answer, body: &Value) {
     if body.get("tools").is_none() {
         return assert_whole(answer, body);
     }
-    // A call that was asked for again may say something else, but it is a good one.
+    // A call that was asked for again may differ, but it is valid.
     assert_eq!((answer.status, answer.broken, answer.error()), (200, None, None), "{answer:?}");
     assert_eq!(answer.finish().as_deref(), Some("tool_calls"), "{answer:?}");
     assert!(!answer.is_stream() || answer.is_done(), "{answer:?}");
@@ -65,7 +65,7 @@ pub fn check(answer: &Answer, body: &Value) {
     assert!(arguments["city"].is_string() && arguments["count"].is_i64(), "{arguments}");
 }
 
-/// Clients who ask all at once.
+/// Many clients that ask at the same time.
 #[derive(Debug)]
 pub struct Crowd {
     address: SocketAddr,
@@ -92,7 +92,7 @@ impl Crowd {
         }
     }
 
-    /// Asks so many questions with so many clients, and checks every answer. `then` is told how many are answered so far, each
+    /// Asks this many questions with this many clients, and checks every answer. `then` gets the number of answers up to now, each
     /// number once.
     pub fn ask(&self, clients: usize, questions: u64, then: impl Fn(u64) + Sync) {
         std::thread::scope(|scope| {
@@ -112,7 +112,7 @@ impl Crowd {
         });
     }
 
-    /// How many questions were asked twice, because the gateway was killed while they were on their way.
+    /// How many questions were asked twice, because the gateway was killed while they were in flight.
     #[must_use]
     pub fn repeated(&self) -> u64 {
         self.repeated.load(Ordering::Relaxed)
@@ -124,7 +124,7 @@ impl Crowd {
         self.fresh.load(Ordering::Relaxed)
     }
 
-    /// Kills the gateway: `kill` returns when it is dead. Connections that stand now may break.
+    /// Kills the gateway: `kill` returns when it is dead. Connections that are open now may break.
     pub fn while_killed(&self, kill: impl FnOnce()) {
         self.lives.fetch_add(1, Ordering::SeqCst);
         kill();
@@ -133,7 +133,7 @@ impl Crowd {
 
     /// A connection, and the gateway's life in which it was made; none is made to one that is being killed.
     fn line(&self) -> (Client, u64) {
-        until("somebody listens", || {
+        until("the gateway listens", || {
             let life = self.lives.load(Ordering::SeqCst);
             let client = life.is_multiple_of(2).then(|| Client::try_to(self.address).ok());
             client.flatten().map(|client| (client, life))

@@ -35,10 +35,10 @@ impl Client {
         Self::try_to(address).unwrap()
     }
 
-    /// A connection, if somebody listens.
+    /// A connection, if a server listens.
     ///
     /// # Errors
-    /// Nobody does.
+    /// No server listens.
     pub fn try_to(address: SocketAddr) -> io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(DEADLINE))?;
@@ -52,10 +52,10 @@ impl Client {
         self.try_send(method, path, headers, body).unwrap();
     }
 
-    /// Sends a request whole, if somebody takes it.
+    /// Sends a request whole, if the server reads it.
     ///
     /// # Errors
-    /// Nobody does.
+    /// The connection is closed.
     pub fn try_send(
         &mut self,
         method: &str,
@@ -103,7 +103,7 @@ impl Client {
         }
     }
 
-    /// The head alone; those that only say that another one comes are left out, as every client must.
+    /// The head alone; informational (1xx) heads are skipped, as every client must.
     pub fn head(&mut self) -> Result<Answer, ErrorKind> {
         loop {
             let head = self.any_head()?;
@@ -139,7 +139,7 @@ impl Client {
         Ok((size > 0).then_some(piece))
     }
 
-    /// Says that nothing more will be sent.
+    /// Closes the sending side.
     pub fn close_writing(&mut self) {
         self.stream.shutdown(Shutdown::Write).unwrap();
     }

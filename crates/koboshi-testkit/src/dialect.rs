@@ -1,11 +1,11 @@
 //! Questions and answers in every dialect, and what an answer says in no dialect.
 //!
-//! A test that is about falls, and not about a dialect, asks with [`body`] at [`path`] and looks at what it is [`read_answer`].
+//! A test that is about falls, and not about a dialect, asks with [`body`] at [`path`] and reads the answer with [`read_answer`].
 
 use bytes::Bytes;
 use koboshi::models::Facts;
 use koboshi_sim::Ask;
-use koboshi_wire::any::{Edits, Events, Request, To, answer};
+use koboshi_wire::any::{Edits, Events, Request, TargetTraits, answer};
 use koboshi_wire::dialect::finish;
 use koboshi_wire::gemini::array;
 use koboshi_wire::sse::Framer;
@@ -16,16 +16,16 @@ use serde_json::Value;
 use crate::client::Answer;
 
 /// The longest frame of a stream.
-const LONGEST: usize = 1 << 24;
+const MAX_FRAME: usize = 1 << 24;
 
-/// What an answer says.
+/// The content of an answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadAnswer {
-    /// The visible words.
+    /// The visible text.
     pub text: String,
-    /// The words of the thinking.
+    /// The text of the thinking.
     pub thought: String,
-    /// The provider's proofs of thoughts and calls, in order.
+    /// The provider's signatures of thoughts and calls, in order.
     pub signatures: Vec<String>,
     /// The calls: name, and arguments as they were written.
     pub calls: Vec<(String, String)>,
@@ -71,7 +71,7 @@ impl ReadAnswer {
     }
 }
 
-/// Where this dialect is spoken: a path of the vendor's own, for this model.
+/// The endpoint of this dialect: a path of the vendor's own, for this model.
 pub fn path(dialect: Dialect, model: &str, stream: bool) -> String {
     let encoded = model.replace('%', "%25").replace('?', "%3F").replace('/', "%2F");
     match (dialect, stream) {
@@ -91,18 +91,18 @@ pub fn body(dialect: Dialect, chat: &Value) -> String {
     let model = request.model().to_owned();
     let edits = Edits::plain(&model);
     let facts = Facts::default().with(|facts| facts.reasoning = Some(true));
-    let to = To { dialect, prefill: true, facts, ..To::default() };
+    let to = TargetTraits { dialect, prefill: true, facts, ..TargetTraits::default() };
     let written = request.write(&text, to, &edits);
     assert!(written.lacks().is_none(), "{:?}", written.left);
     String::from_utf8(written.body.to_vec()).unwrap()
 }
 
-/// What an answer in this dialect says, whole or as a stream of either form.
+/// Reads an answer in this dialect, whole or as a stream of either form.
 pub fn read_answer(dialect: Dialect, answer: &Answer) -> ReadAnswer {
     read_body(dialect, answer.is_stream(), &answer.body)
 }
 
-/// What a body in this dialect says.
+/// Reads a body in this dialect.
 pub fn read_body(dialect: Dialect, is_stream: bool, body: &[u8]) -> ReadAnswer {
     if is_stream {
         return stream(dialect, body);
@@ -134,7 +134,7 @@ pub fn read_body(dialect: Dialect, is_stream: bool, body: &[u8]) -> ReadAnswer {
 }
 
 fn stream(dialect: Dialect, body: &[u8]) -> ReadAnswer {
-    let mut framer = Framer::new(LONGEST);
+    let mut framer = Framer::new(MAX_FRAME);
     framer.push(Bytes::copy_from_slice(body));
     let mut events = Events::of(dialect);
     let mut read_answer = ReadAnswer::default();
@@ -160,7 +160,7 @@ fn stream(dialect: Dialect, body: &[u8]) -> ReadAnswer {
 }
 
 fn list(body: &[u8]) -> ReadAnswer {
-    let mut framer = array::Framer::new(LONGEST);
+    let mut framer = array::Framer::new(MAX_FRAME);
     framer.push(Bytes::copy_from_slice(body));
     let mut events = Events::of(Dialect::Gemini);
     let mut read_answer = ReadAnswer::default();
@@ -175,7 +175,7 @@ fn list(body: &[u8]) -> ReadAnswer {
     read_answer
 }
 
-/// What a healthy provider of this dialect says to a chat request.
+/// The answer of a healthy provider of this dialect to a chat request.
 pub fn healthy(dialect: Dialect, chat: &Value) -> ReadAnswer {
     let text = body(dialect, chat);
     let ask = Ask { model: "ok", dialect, stream: Some(false), body: text.as_bytes(), ..Ask::default() };

@@ -1,7 +1,7 @@
-//! Real parts for tests: a Redis that can be killed, emptied and paused, a provider that falls on command and counts
+//! Real parts for tests: a Redis that can be killed, emptied and paused, a provider that fails on command and counts
 //! what it is asked, a client, a crowd of clients under chaos, a proxy, and waiting with a deadline.
 //!
-//! For tests only; nobody ships it. A part that cannot be had fails the test and says how to get it: a test that
+//! For tests only; it is not shipped. A part that is not installed fails the test and says how to get it: a test that
 //! skips itself promises nothing.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test must fail loudly")]
@@ -15,13 +15,15 @@ mod proxy;
 pub mod questions;
 mod raw;
 mod redis;
+mod session;
 mod upstream;
 mod wait;
 
-pub use agent::{ScriptedAgent, zombies_of};
+pub use agent::{MARK, ScriptedAgent, zombies_of};
 pub use client::{Answer, Client};
 pub use proxy::Proxy;
 pub use raw::{RawReply, RawUpstream};
 pub use redis::RedisServer;
+pub use session::{SessionClient, SessionEnd};
 pub use upstream::{Authority, Protocol, ReceivedRequest, Upstream};
 pub use wait::{DEADLINE, pause, signal, until};

@@ -1,6 +1,6 @@
 //! A small forward proxy: tunnels and plain requests, all to one upstream, whatever name was asked for.
 //!
-//! So a test can ask for a provider that is nowhere on the net. It notes what it was asked, and can refuse.
+//! With it a test can use a provider's real host name without the network. It records its requests, and can refuse them.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -22,7 +22,7 @@ struct Shared {
 }
 
 impl Proxy {
-    /// A proxy behind which this port is everybody.
+    /// A proxy that connects every host to this port.
     ///
     /// # Panics
     /// There is no free port.
@@ -40,27 +40,27 @@ impl Proxy {
                     return;
                 }
                 let served = Arc::clone(&served);
-                // Whoever leaves in the middle is told by the end of the connection.
+                // A side that closes its connection ends the other one too.
                 std::thread::spawn(move || drop(serve(client, port, &served)));
             }
         });
         Self { address, shared }
     }
 
-    /// Its address, as the variables want it, with a user and a password where some are given as `user:password`.
+    /// Its address, as the environment variables want it, with a user and a password where some are given as `user:password`.
     #[must_use]
     pub fn url(&self, user: &str) -> String {
         let at = if user.is_empty() { "" } else { "@" };
         format!("http://{user}{at}{}", self.address)
     }
 
-    /// What it was asked, head by head.
+    /// The heads of its requests, in order.
     #[must_use]
     pub fn heads(&self) -> Vec<String> {
         self.shared.heads.lock().unwrap().clone()
     }
 
-    /// It says no to everybody from now on.
+    /// Refuses every request from now on.
     pub fn refuse(&self) {
         self.shared.refuses.store(true, Ordering::SeqCst);
     }
@@ -69,7 +69,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
-        // The thread that accepts looks when somebody comes.
+        // The accepting thread checks the flag at each connection.
         drop(TcpStream::connect(self.address));
     }
 }

@@ -25,7 +25,7 @@ pub fn with_tools(stream: bool, question: &str) -> Value {
     })
 }
 
-/// What a healthy provider says to this: the message of the first choice.
+/// The answer of a healthy provider: the message of the first choice.
 pub fn healthy(body: &Value) -> Value {
     let mut whole = body.clone();
     whole["stream"] = json!(false);

@@ -12,7 +12,7 @@ pub enum RawReply {
     Keep(String),
     /// These bytes, and the connection is closed.
     Close(String),
-    /// The first bytes once, then the second ones again and again for as long as somebody takes them.
+    /// The first bytes once, then the second ones again and again for as long as the client reads them.
     Endless(String, String),
 }
 
@@ -27,7 +27,7 @@ pub struct RawUpstream {
 }
 
 impl RawUpstream {
-    /// One that answers so; the number is how often it was asked before.
+    /// A provider that answers with this function; its argument is the number of earlier requests.
     ///
     /// # Panics
     /// There is no free port.

@@ -2,11 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
+use crate::upstream::Authority;
 use crate::wait::{signal, until};
 
 const PROGRAMS: [&str; 2] = ["redis-server", "valkey-server"];
@@ -17,6 +19,10 @@ pub struct RedisServer {
     folder: TempDir,
     port: u16,
     password: Option<&'static str>,
+    /// The port of the server whose replica it is.
+    replica_of: Option<u16>,
+    /// The port with TLS, its certificate and key, and its authority.
+    secure: Option<(u16, [PathBuf; 3])>,
     child: Option<Child>,
 }
 
@@ -33,10 +39,43 @@ impl RedisServer {
     /// None is installed, or none would start.
     #[must_use]
     pub fn start_with(password: Option<&'static str>) -> Self {
-        // The port may be taken between our look and the server's start: then another one.
+        Self::start_as(password, None, None)
+    }
+
+    /// A replica of this server.
+    #[must_use]
+    pub fn replica(&self) -> Self {
+        Self::start_as(self.password, Some(self.port), None)
+    }
+
+    /// A server with TLS on another port, with a certificate of this authority.
+    #[must_use]
+    pub fn start_secure(authority: &Authority) -> Self {
+        Self::start_as(None, None, Some(authority))
+    }
+
+    /// Its address with TLS, for this user.
+    ///
+    /// # Panics
+    /// It has no TLS.
+    #[must_use]
+    pub fn secure_url(&self, user: &str, password: &str) -> String {
+        format!("rediss://{user}:{password}@127.0.0.1:{}/0", self.secure.as_ref().unwrap().0)
+    }
+
+    fn start_as(
+        password: Option<&'static str>,
+        replica_of: Option<u16>,
+        authority: Option<&Authority>,
+    ) -> Self {
+        // The port may be taken between our check and the server's start: then another one is used.
         for _ in 0..20 {
-            let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
-            let mut server = Self { folder: tempfile::tempdir().unwrap(), port, password, child: None };
+            let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
+            let secure = authority.map(|authority| {
+                let (certificate, key) = authority.write_server_to(folder.path());
+                (free_port(), [certificate, key, authority.write_to(folder.path())])
+            });
+            let mut server = Self { folder, port, password, replica_of, secure, child: None };
             if server.restart() {
                 return server;
             }
@@ -59,7 +98,15 @@ impl RedisServer {
         }
     }
 
-    /// Starts it, empty. Says whether it came up.
+    /// Writes what it has to its disk: it has that, and nothing later, when it is started again.
+    ///
+    /// # Panics
+    /// It cannot be reached.
+    pub fn save(&self) {
+        self.order("SAVE");
+    }
+
+    /// Starts it, empty where nothing was saved. Says whether it came up.
     ///
     /// # Panics
     /// None is installed.
@@ -77,6 +124,19 @@ impl RedisServer {
                     "no",
                 ])
                 .args(["--requirepass", self.password.unwrap_or_default()])
+                .args(
+                    self.replica_of
+                        .map(|port| format!("--replicaof 127.0.0.1 {port}"))
+                        .iter()
+                        .flat_map(|text| text.split(' ')),
+                )
+                .args(self.secure.iter().flat_map(|(port, [certificate, key, authority])| {
+                    let files = ["--tls-cert-file", "--tls-key-file", "--tls-ca-cert-file"];
+                    let files = files.into_iter().zip([certificate, key, authority]);
+                    let files = files.flat_map(|(name, file)| [name.to_owned(), file.display().to_string()]);
+                    let port = ["--tls-port".to_owned(), port.to_string()];
+                    port.into_iter().chain(files).chain(["--tls-auth-clients".to_owned(), "no".to_owned()])
+                }))
                 .arg("--dir")
                 .arg(self.folder.path())
                 .stdin(Stdio::null())
@@ -96,7 +156,7 @@ impl RedisServer {
         up
     }
 
-    /// Ends it as hard as can be.
+    /// Kills it.
     ///
     /// # Panics
     /// It cannot be ended.
@@ -107,10 +167,10 @@ impl RedisServer {
         }
     }
 
-    /// Empties it while everybody stays connected.
+    /// Empties it while all clients stay connected.
     ///
     /// # Panics
-    /// It cannot be told.
+    /// It cannot be reached.
     pub fn empty(&self) {
         self.order("FLUSHALL");
     }
@@ -118,12 +178,16 @@ impl RedisServer {
     /// Lets it refuse everything that needs memory, or no longer.
     ///
     /// # Panics
-    /// It cannot be told.
+    /// It cannot be reached.
     pub fn fill(&self, full: bool) {
         self.order(if full { "CONFIG SET maxmemory 1" } else { "CONFIG SET maxmemory 0" });
     }
 
-    fn order(&self, words: &str) {
+    /// Sends it a command that it answers with OK.
+    ///
+    /// # Panics
+    /// It cannot be reached, or refuses it.
+    pub fn order(&self, words: &str) {
         let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
         if let Some(password) = self.password {
             stream.write_all(format!("AUTH {password}\r\n").as_bytes()).unwrap();
@@ -135,12 +199,12 @@ impl RedisServer {
         assert_eq!(&answer, b"+OK\r\n", "{words}");
     }
 
-    /// Lets it stand still: it accepts connections and says nothing.
+    /// Pauses it: it accepts connections and never answers.
     pub fn pause(&self) {
         self.signal("-STOP");
     }
 
-    /// Lets it go on.
+    /// Resumes it.
     pub fn resume(&self) {
         self.signal("-CONT");
     }
@@ -148,6 +212,11 @@ impl RedisServer {
     fn signal(&self, name: &str) {
         signal(self.child.as_ref().unwrap(), name);
     }
+}
+
+/// A port that is free now.
+fn free_port() -> u16 {
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 
 /// Whether the server there answers.

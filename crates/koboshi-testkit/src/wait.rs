@@ -4,20 +4,20 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// Generous: a busy machine must not fail a test.
-pub const DEADLINE: Duration = Duration::from_secs(30);
+pub const DEADLINE: Duration = Duration::from_secs(90);
 
-/// Looks again and again until something is there; says what was waited for if it does not come.
+/// Polls until a value is there; names what was waited for if it does not come.
 ///
 /// # Panics
 /// It does not come before the deadline.
 #[expect(clippy::disallowed_methods, reason = "real processes have no virtual time: polled with a deadline")]
-pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+pub fn until<T>(what: &str, mut poll: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
-        if let Some(found) = look() {
+        if let Some(found) = poll() {
             return found;
         }
-        assert!(begun.elapsed() < DEADLINE, "waited {DEADLINE:?} in vain: {what}");
+        assert!(begun.elapsed() < DEADLINE, "waited {DEADLINE:?} without success: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

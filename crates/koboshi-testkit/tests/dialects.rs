@@ -125,5 +125,5 @@ fn tokens_are_counted_at_their_paths() {
     let gemini = asked(&mut client, "/v1beta/models/ok:countTokens", &body(Dialect::Gemini, &question));
     assert_eq!(gemini.json()["totalTokens"], input(Dialect::Gemini));
     let unknown = asked(&mut client, "/v1/elsewhere", "{}");
-    assert_eq!((unknown.status, upstream.all_calls()), (404, 2), "who asks nobody is not counted");
+    assert_eq!((unknown.status, upstream.all_calls()), (404, 2), "a request to no endpoint is not counted");
 }

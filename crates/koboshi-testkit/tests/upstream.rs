@@ -149,7 +149,7 @@ fn attempts_are_counted_exactly() {
     assert_eq!(statuses, [500, 500, 200], "each model has its own count");
     upstream.reset_counts();
     assert_eq!((upstream.all_calls(), upstream.requests().len()), (0, 0));
-    assert_eq!(client.chat("fail-500?times=2", false).status, 500, "and begins anew");
+    assert_eq!(client.chat("fail-500?times=2", false).status, 500, "and the count starts again");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_client_that_leaves_a_stream_is_counted_once() {
     drop(late);
     until("and before the head", || (upstream.cancelled() == 3).then_some(()));
     Client::to(&upstream).chat("ok", true);
-    assert_eq!(upstream.cancelled(), 3, "whoever heard everything has not left");
+    assert_eq!(upstream.cancelled(), 3, "a client that read everything has not left");
 }
 
 #[test]

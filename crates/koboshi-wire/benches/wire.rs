@@ -16,7 +16,7 @@ const TEXT: &str = r#"{"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"c
 const CALL: &str = r#"{"id":"chatcmpl-B9MHDbslfkBeAs8l4bebGdFOJ6PeG","object":"chat.completion.chunk","created":1741570283,"model":"gpt-4o-2024-08-06","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":"}}]},"logprobs":null,"finish_reason":null}]}"#;
 const SMALL: &str = r#"{"id":"chatcmpl-123","object":"chat.completion.chunk","created":1694268190,"model":"gpt-4o-mini","choices":[{"index":0,"delta":{"content":"Hello"},"logprobs":null,"finish_reason":null}]}"#;
 
-/// A conversation of about so many bytes: a system prompt, a task, and turns of tool calls with results.
+/// A conversation of about this many bytes: a system prompt, a task, and turns of tool calls with results.
 fn request(bytes: usize) -> Bytes {
     let line = "error[E0308]: mismatched types at src/main.rs:42\n  expected `u32`, found `\"text\"`\n";
     let mut messages = vec![

@@ -1,6 +1,6 @@
 //! Changes to an answer that is no stream: other arguments, another cost, a note.
 //!
-//! One shape for all dialects, because an answer is one JSON object in each of them; the names of fields and the way a value is written come
+//! One implementation for all dialects, because an answer is one JSON object in each of them; the names of fields and the way a value is written come
 //! from the dialect. Everything is a splice, so the rest of the answer stays the bytes it was. What cannot be read is given back as it is.
 
 use std::ops::Range;
@@ -38,7 +38,7 @@ pub(crate) fn with_cost(
 ) -> Bytes {
     let Ok(text) = std::str::from_utf8(body) else { return body.clone() };
     let place_in = |text: &str| place_of(text, first, others);
-    // Places are the same without halves of letters.
+    // Replacing unpaired surrogates moves no place.
     let known =
         place_in(text).or_else(|error| without_halves(text).map_or(Err(error), |whole| place_in(&whole)));
     match known {
@@ -52,7 +52,7 @@ pub(crate) fn with_cost(
     }
 }
 
-/// The answer with calls for its end in place of the limit that cut it.
+/// The answer with tool calls as its finish reason, in place of the limit that cut it.
 pub(crate) fn ended_for_calls(dialect: Dialect, body: &Bytes) -> Bytes {
     let Some(top) = serde_json::from_slice::<&RawValue>(body).ok().and_then(Raw::of) else {
         return body.clone();
@@ -67,7 +67,7 @@ pub(crate) fn ended_for_calls(dialect: Dialect, body: &Bytes) -> Bytes {
     match dialect {
         Dialect::Chat => {
             let calls = |choice: &Raw<'_>| {
-                choice.object("message").is_some_and(|said| said.get("tool_calls").is_some())
+                choice.object("message").is_some_and(|message| message.get("tool_calls").is_some())
             };
             for choice in each("choices").filter(calls) {
                 set(choice.get("finish_reason"), r#""tool_calls""#);
@@ -90,7 +90,7 @@ pub(crate) fn ended_for_calls(dialect: Dialect, body: &Bytes) -> Bytes {
     splices.apply(body)
 }
 
-/// The answer with what Koboshi has to say of it.
+/// The answer with Koboshi's own object added.
 #[must_use]
 pub fn with_note(body: &Bytes, koboshi: &Value) -> Bytes {
     with_field(body, "koboshi", koboshi.to_string().as_bytes())

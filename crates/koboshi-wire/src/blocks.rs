@@ -1,6 +1,6 @@
 //! The blocks of a stream as the network gives them, and the frame that is begun in them.
 //!
-//! What both framers have in common: where a frame ends is theirs to say, what is given out for it stands here. A frame that lies wholly in one
+//! What both framers share: each framer decides where a frame ends, and this module cuts it out. A frame that lies wholly in one
 //! block is a slice of it; only one that spans blocks is copied, once. The bytes of all frames and of [`Blocks::rest`] are together the
 //! bytes that went in.
 
@@ -14,10 +14,10 @@ use crate::sse::FrameTooLong;
 /// What is not given out yet.
 #[derive(Debug)]
 pub(crate) struct Blocks {
-    longest: usize,
+    max_bytes: usize,
     /// Blocks that are not read to their end; the last pushed is at the back.
     blocks: VecDeque<Bytes>,
-    /// Where the unfinished frame begins in the first block, or goes on if it began in an earlier one.
+    /// Where the unfinished frame begins in the first block, or continues if it began in an earlier one.
     start: usize,
     /// The part of the unfinished frame that stood in earlier blocks.
     carry: BytesMut,
@@ -28,7 +28,7 @@ pub(crate) struct Blocks {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct End {
     pub(crate) at: usize,
-    /// How far the frame counts towards the longest that is allowed.
+    /// How far the frame counts towards the maximum length.
     pub(crate) counted: usize,
 }
 
@@ -42,8 +42,8 @@ pub(crate) struct RawFrame {
 
 impl Blocks {
     /// Nothing yet; frames have at most this many bytes.
-    pub(crate) fn new(longest: usize) -> Self {
-        Self { longest, blocks: VecDeque::new(), start: 0, carry: BytesMut::new(), over: false }
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self { max_bytes, blocks: VecDeque::new(), start: 0, carry: BytesMut::new(), over: false }
     }
 
     /// The next block of the stream.
@@ -63,9 +63,9 @@ impl Blocks {
             let held = self.carry.len();
             let end = end_of_frame(block, self.start, held);
             let counted = end.map_or(block.len(), |end| end.counted);
-            if held + (counted - self.start) > self.longest {
+            if held + (counted - self.start) > self.max_bytes {
                 self.give_up();
-                return Some(Err(FrameTooLong { longest: self.longest }));
+                return Some(Err(FrameTooLong { max_bytes: self.max_bytes }));
             }
             if let Some(end) = end {
                 return self.cut(end.at).map(Ok);

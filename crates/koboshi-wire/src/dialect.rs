@@ -3,7 +3,7 @@
 //! Code outside of a dialect's own folder asks for a property and never compares: `dialect.has_model_in_path()`. Each property names
 //! the dialects that have it and those that do not, so that the compiler asks for a decision where a dialect is added.
 
-/// How a client or a provider speaks.
+/// The wire form that a client or a provider uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Dialect {
     /// OpenAI chat completions, and the servers that copy them.
@@ -72,13 +72,13 @@ properties! {
     has_token_count { Responses | Messages | Gemini => true, Chat => false }
     /// On Vertex the path to count tokens names `count-tokens` in place of a model.
     counts_by_model_name { Messages => true, Chat | Responses | Gemini => false }
-    /// A request must say how many tokens may come back.
+    /// A request must state how many tokens may come back.
     requires_output_limit { Messages => true, Chat | Responses | Gemini => false }
     /// Models that never make parallel calls refuse a request that switches them off.
     refuses_idle_parallel_switch { Chat => true, Responses | Messages | Gemini => false }
     /// A request can name an earlier answer that its provider stores.
     has_stored_answers { Responses => true, Chat | Messages | Gemini => false }
-    /// The vendor's own coding agent speaks it, and acts on statuses in its own way.
+    /// The vendor's own coding agent uses it, and reacts to statuses in its own way.
     has_vendor_agent { Responses | Messages | Gemini => true, Chat => false }
     /// A limit of usage that ends later is a 429 for the vendor's coding agent.
     has_usage_limit_status { Responses => true, Chat | Messages | Gemini => false }
@@ -86,7 +86,7 @@ properties! {
     has_overloaded_status { Messages => true, Chat | Responses | Gemini => false }
     /// The vendor's headers (`request-id`, `anthropic-version`) go with requests and answers.
     has_vendor_headers { Messages => true, Chat | Responses | Gemini => false }
-    /// A stream tells its cost only if the request asks for it, in a frame of its own.
+    /// A stream states its usage only if the request asks for it, in a frame of its own.
     has_optional_usage { Chat => true, Responses | Messages | Gemini => false }
     /// JSON is asked for in the words of the prompt alone.
     asks_for_json_in_words { Messages => true, Chat | Responses | Gemini => false }
@@ -99,7 +99,7 @@ properties! {
 /// Why an answer ended, in one set of words: those of the chat dialect. Decoders translate into them and writers out of them; a reason that has
 /// no word here is handed on as the provider wrote it. It is a fault only if the word says so: vendors make up new ones.
 pub mod finish {
-    /// It said all, or met a stop sequence.
+    /// The model was done, or met a stop sequence.
     pub const STOP: &str = "stop";
     /// The limit of tokens cut it.
     pub const LENGTH: &str = "length";
@@ -110,7 +110,7 @@ pub mod finish {
     /// The old word for one call.
     pub const FUNCTION_CALL: &str = "function_call";
 
-    /// The reason that fits what the answer has. Servers say `stop` behind the calls of a tool that was demanded, and some `tool_calls` where there
+    /// The reason that fits what the answer has. Servers send `stop` after the calls of a tool that was demanded, and some `tool_calls` where there
     /// are none; clients of other dialects run tools, or do not, by this word alone.
     #[must_use]
     pub fn fitting(reason: &str, has_calls: bool) -> &str {

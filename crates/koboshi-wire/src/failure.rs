@@ -22,8 +22,8 @@ pub struct Failure<'a> {
     pub retry_after: Option<u64>,
     /// The same as a time, in seconds since 1970: for clients that show it.
     pub resets_at: Option<i64>,
-    /// The client is not to come back before then by itself, but to tell its user.
+    /// The client must not retry by itself before then, but show the error to its user.
     pub is_final: bool,
-    /// What Koboshi has to say beyond that.
+    /// Koboshi's own object.
     pub koboshi: Option<&'a Value>,
 }

@@ -1,10 +1,10 @@
 //! Fits the schemas of tools to what vendors take as one: an object at its top, by name.
 //!
 //! OpenAI wants the fields of that object named too, even where there are none. A union at the top both big vendors refuse, and no other
-//! schema says the same: its branches become one object, of which nothing must be there that not every call has. What comes back is checked by the
-//! client's own schema anyway. A schema that fits stays the text it was, because prompt caches look at it.
+//! schema says the same: its branches become one object that requires only the fields which every call has. What comes back is checked by the
+//! client's own schema anyway. A schema that fits stays the text it was, because prompt caches compare it.
 //!
-//! A schema may be as large as a body. Its top is passed over once and nothing is kept but what stands in [`Top`]; a union is taken apart
+//! A schema may be as large as a body. Its top is passed over once and nothing is kept but what stands in [`SchemaTop`]; a union is taken apart
 //! (`union`) only up to a size that no schema of use has.
 //!
 //! *Not here*: the schemas of answers, and what a grammar can hold. Each vendor has rules of its own for those.
@@ -37,7 +37,7 @@ impl<'a> Input<'a> {
     }
 
     fn loosened(schema: &'a RawValue) -> Self {
-        let is_large = schema.get().len() > LARGEST_UNION;
+        let is_large = schema.get().len() > MAX_UNION;
         let loose = if is_large { Some(object_with_fields()) } else { union::loosened(schema) };
         loose.map_or(Self::plain(schema), |loose| Self {
             schema: Cow::Owned(loose),
@@ -47,7 +47,7 @@ impl<'a> Input<'a> {
 
     /// The same with its fields named, where it has none.
     pub(crate) fn with_properties(self) -> Self {
-        if !Top::of(&self.schema).is_some_and(|top| top.is_object() && !top.has_properties) {
+        if !SchemaTop::of(&self.schema).is_some_and(|top| top.is_object() && !top.has_properties) {
             return self;
         }
         let rest = self.schema.get().trim_start_matches('{');
@@ -60,7 +60,7 @@ impl<'a> Input<'a> {
 
 /// The schema of a tool: an object at its top, by name.
 pub(crate) fn input(schema: Option<&RawValue>) -> Input<'_> {
-    let top = schema.and_then(|raw| Some((raw, Top::of(raw)?)));
+    let top = schema.and_then(|raw| Some((raw, SchemaTop::of(raw)?)));
     let Some((raw, top)) = top.filter(|(_, top)| !top.is_empty()) else {
         return Input::fitted(any_object());
     };
@@ -79,7 +79,7 @@ pub(crate) fn input(schema: Option<&RawValue>) -> Input<'_> {
 
 /// The same for OpenAI.
 pub(crate) fn openai(schema: &RawValue) -> Input<'_> {
-    if Top::of(schema).is_some_and(|top| top.is_refused_by_openai) {
+    if SchemaTop::of(schema).is_some_and(|top| top.is_refused_by_openai) {
         return Input::loosened(schema);
     }
     input(Some(schema)).with_properties()
@@ -91,11 +91,11 @@ const REFUSED_BY_OPENAI: [&str; 3] = ["enum", "const", "not"];
 
 /// Bytes of a schema whose union is taken apart. What is larger becomes any object: no model could read it, and the client's own schema
 /// judges the arguments in the end.
-const LARGEST_UNION: usize = 256 * 1024;
+const MAX_UNION: usize = 256 * 1024;
 
 /// What must be known of the top of a schema.
 #[derive(Debug, Default)]
-struct Top<'a> {
+struct SchemaTop<'a> {
     fields: usize,
     kind: Option<&'a RawValue>,
     has_properties: bool,
@@ -103,7 +103,7 @@ struct Top<'a> {
     is_refused_by_openai: bool,
 }
 
-impl<'a> Top<'a> {
+impl<'a> SchemaTop<'a> {
     /// Of an object; of anything else none.
     fn of(schema: &'a RawValue) -> Option<Self> {
         filled(schema.get()).ok()
@@ -118,7 +118,7 @@ impl<'a> Top<'a> {
     }
 }
 
-impl<'a> Fields<'a> for Top<'a> {
+impl<'a> Fields<'a> for SchemaTop<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         self.fields += 1;
         self.has_properties |= name == "properties";
@@ -212,16 +212,16 @@ mod tests {
     fn of_a_union_with_too_many_branches_the_first_are_named() {
         let many = choice_of(1000, "");
         let fitted: Value = serde_json::from_str(input(Some(&many)).schema.get()).unwrap();
-        // The top is one of those that are looked at.
+        // The top counts as one of the branches that are read.
         assert_eq!(fitted["properties"].as_object().unwrap().len(), 255);
         assert_eq!(fitted.get("required"), None);
     }
 
     #[test]
     fn a_union_too_large_to_be_of_use_is_not_taken_apart() {
-        let fits = choice_of(2, &"x".repeat(LARGEST_UNION - 1000));
+        let fits = choice_of(2, &"x".repeat(MAX_UNION - 1000));
         assert!(input(Some(&fits)).schema.get().contains("\"f1\""));
-        let large = choice_of(2, &"x".repeat(LARGEST_UNION));
+        let large = choice_of(2, &"x".repeat(MAX_UNION));
         for fitted in [input(Some(&large)), openai(&large)] {
             assert_eq!(
                 (fitted.schema.get(), fitted.rule),
@@ -230,7 +230,7 @@ mod tests {
         }
         // Without a union there is nothing to take apart.
         let plain =
-            raw(&format!(r#"{{"type":"object","properties":{{}},"title":"{}"}}"#, "x".repeat(LARGEST_UNION)));
+            raw(&format!(r#"{{"type":"object","properties":{{}},"title":"{}"}}"#, "x".repeat(MAX_UNION)));
         assert!(matches!(openai(&plain), Input { schema: Cow::Borrowed(_), rule: None }));
     }
 
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn openai_is_told_the_fields_even_where_there_are_none() {
+    fn openai_gets_a_list_of_fields_even_where_there_are_none() {
         let bare = raw(r#"{ "type": "object", "additionalProperties": false }"#);
         let fitted = openai(&bare);
         assert_eq!(

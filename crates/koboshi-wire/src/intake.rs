@@ -1,8 +1,8 @@
-//! Takes a request body apart at its top level, and says in plain words why one cannot be taken.
+//! Takes a request body apart at its top level, and reports why one cannot be taken.
 //!
 //! The body stays as it is: fields are borrowed raw. What would read differently for two readers is refused here, because
 //! the gateway and the upstream must see the same request: a key that comes twice, bytes that are no text, nesting
-//! that only some readers bear.
+//! that only some readers accept.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::lenient::{Key, text_of};
 
-/// Lists and objects of a request may be nested so deep.
+/// The deepest nesting of lists and objects in a request.
 pub const MAX_DEPTH: usize = 128;
 
 /// Why a request body cannot be taken.
@@ -70,7 +70,7 @@ pub enum IntakeError {
         /// Its place, from 0.
         index: usize,
     },
-    /// A message does not say who speaks.
+    /// A message has no role.
     #[error("`{list}[{index}].role` is missing")]
     NoRole {
         /// The list.
@@ -80,7 +80,7 @@ pub enum IntakeError {
     },
 }
 
-/// What a field of a request must be. A type and not a text, so that it can be said in more than one language.
+/// What a field of a request must be. A type and not a text, so that it can be translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Expected {
@@ -271,17 +271,17 @@ impl<'a> Deserialize<'a> for Pairs<'a> {
     }
 }
 
-/// Whether a raw value is nested deeper than this. Reading a raw value puts no limit on it, so it is looked at by itself;
+/// Whether a raw value is nested deeper than this. Reading a raw value puts no limit on it, so it is checked here;
 /// texts and numbers, most of a request, are not nested at all.
-pub(crate) fn is_deeper(raw: &RawValue, most: usize) -> bool {
-    is_text_deeper(raw.get().as_bytes(), most)
+pub(crate) fn is_deeper(raw: &RawValue, max: usize) -> bool {
+    is_text_deeper(raw.get().as_bytes(), max)
 }
 
 /// The same of a text that is one JSON value.
-pub(crate) fn is_text_deeper(text: &[u8], most: usize) -> bool {
+pub(crate) fn is_text_deeper(text: &[u8], max: usize) -> bool {
     // What has fewer bytes or brackets than levels cannot be deeper.
     let is_nested = matches!(text.first(), Some(b'{' | b'['));
-    if !is_nested || text.len() <= most || brackets(text) <= most {
+    if !is_nested || text.len() <= max || brackets(text) <= max {
         return false;
     }
     let mut depth = 0_usize;
@@ -294,7 +294,7 @@ pub(crate) fn is_text_deeper(text: &[u8], most: usize) -> bool {
             b'}' | b']' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        if depth > most {
+        if depth > max {
             return true;
         }
     }

@@ -1,10 +1,10 @@
-//! Reads JSON that is nearly what a dialect says.
+//! Reads JSON that is nearly what a dialect defines.
 //!
 //! Servers that call themselves compatible send `null` for lists, numbers for texts, a key twice. None of that is a reason to
 //! drop an answer, so every reader here takes any JSON value and keeps what it knows; of a key that comes twice the last
 //! counts, as it does for the official clients. Texts are borrowed wherever they hold no escape.
 //!
-//! Broken JSON stays broken: nothing here mends.
+//! Broken JSON stays broken: nothing is repaired here.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -28,7 +28,7 @@ pub(crate) fn skip<'a, A: MapAccess<'a>>(map: &mut A) -> Result<(), A::Error> {
     map.next_value::<IgnoredAny>().map(|_| ())
 }
 
-/// What a visitor does with values that it does not look for.
+/// What a visitor does with values that it does not want.
 macro_rules! otherwise {
     (texts) => {
         fn visit_str<E: Error>(self, _: &str) -> Result<Self::Value, E> {
@@ -152,59 +152,59 @@ impl<'a> Deserialize<'a> for Number {
     }
 }
 
-/// Whether a value says anything: not `null`, `false`, zero or empty. So the official clients test for an error.
+/// Whether a value means anything: not `null`, `false`, zero or empty. So the official clients test for an error.
 #[derive(Debug, Default, Clone, Copy)]
-pub(crate) struct Truth(pub(crate) bool);
+pub(crate) struct Truthiness(pub(crate) bool);
 
 struct TruthVisitor;
 
 impl<'a> Visitor<'a> for TruthVisitor {
-    type Value = Truth;
+    type Value = Truthiness;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("any value")
     }
 
-    fn visit_bool<E: Error>(self, flag: bool) -> Result<Truth, E> {
-        Ok(Truth(flag))
+    fn visit_bool<E: Error>(self, flag: bool) -> Result<Truthiness, E> {
+        Ok(Truthiness(flag))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Truth, E> {
-        Ok(Truth(number != 0))
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Truthiness, E> {
+        Ok(Truthiness(number != 0))
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Truth, E> {
-        Ok(Truth(number != 0))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Truthiness, E> {
+        Ok(Truthiness(number != 0))
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Truth, E> {
-        Ok(Truth(number != 0.0))
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Truthiness, E> {
+        Ok(Truthiness(number != 0.0))
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Truth, E> {
-        Ok(Truth(!text.is_empty()))
+    fn visit_str<E: Error>(self, text: &str) -> Result<Truthiness, E> {
+        Ok(Truthiness(!text.is_empty()))
     }
 
-    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Truth, A::Error> {
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<Truthiness, A::Error> {
         let mut any = false;
         while list.next_element::<IgnoredAny>()?.is_some() {
             any = true;
         }
-        Ok(Truth(any))
+        Ok(Truthiness(any))
     }
 
-    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Truth, A::Error> {
+    fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Truthiness, A::Error> {
         let mut any = false;
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
             any = true;
         }
-        Ok(Truth(any))
+        Ok(Truthiness(any))
     }
 
     otherwise!(null);
 }
 
-impl<'a> Deserialize<'a> for Truth {
+impl<'a> Deserialize<'a> for Truthiness {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(TruthVisitor)
     }
@@ -275,7 +275,7 @@ impl<'a, T: Fields<'a>> DeserializeSeed<'a> for Fill<'_, T> {
     }
 }
 
-/// What a text says that must be one JSON object.
+/// Reads a text that must be one JSON object.
 pub(crate) fn filled<'a, T: Fields<'a>>(text: &'a str) -> Result<T, Malformed> {
     let mut whole = T::default();
     fill(text, &mut whole).map(|()| whole)
@@ -291,9 +291,9 @@ pub(crate) fn fill<'a, T: Fields<'a>>(text: &'a str, whole: &mut T) -> Result<()
 
 /// An object, or nothing.
 #[derive(Debug)]
-pub(crate) struct Maybe<T>(pub(crate) Option<T>);
+pub(crate) struct OptionalObject<T>(pub(crate) Option<T>);
 
-impl<'a, T: Fields<'a>> Deserialize<'a> for Maybe<T> {
+impl<'a, T: Fields<'a>> Deserialize<'a> for OptionalObject<T> {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
         let mut filled = T::default();
         let is_object = Fill(&mut filled).deserialize(deserializer)?;
@@ -383,7 +383,7 @@ pub(crate) fn arguments_of(raw: &RawValue) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The same JSON with `\ufffd` in place of halves of characters (`\ud83d` without its other half), if there are any; no place
+/// The same JSON with `\ufffd` in place of unpaired surrogates (`\ud83d` without its other half), if there are any; no place
 /// moves. Servers that cut texts by UTF-16 length send such halves, and the clients of most languages take them.
 pub(crate) fn without_halves(text: &str) -> Option<String> {
     let mut whole = text.as_bytes().to_vec();
@@ -421,5 +421,5 @@ fn half(text: &[u8], at: usize) -> Option<bool> {
 
 /// Whether a raw value has anything in it.
 pub(crate) fn is_full(raw: &RawValue) -> bool {
-    serde_json::from_str::<Truth>(raw.get()).is_ok_and(|truth| truth.0)
+    serde_json::from_str::<Truthiness>(raw.get()).is_ok_and(|truth| truth.0)
 }

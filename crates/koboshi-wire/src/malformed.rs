@@ -2,7 +2,7 @@
 //!
 //! It says where and never shows what: the text belongs to a conversation and may hold anything.
 
-/// What an upstream sent is not what the dialect says.
+/// What an upstream sent does not follow the dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {

@@ -1,4 +1,4 @@
-//! Limits and levels of a request that say nothing: a text, a fraction of a token, less than nothing, more than a number can hold.
+//! Limits and levels of a request that cannot be understood: a text, a fraction of a token, a negative number, more than a number can hold.
 //!
 //! In the client's own dialect they pass as they are: servers that copy an API give some of them a meaning of their own (`max_tokens: -1`
 //! is no limit to LM Studio), and the others are theirs to refuse. A translation would have to guess: a limit that was not understood
@@ -32,7 +32,7 @@ pub(crate) fn check(name: &str, written: &str, left: &mut Vec<Omission>) {
     }
 }
 
-/// The same of a value; none and `null` say nothing.
+/// The same of a value; none and `null` count as absent.
 pub(crate) fn check_raw(name: &str, raw: Option<&RawValue>, left: &mut Vec<Omission>) {
     if let Some(raw) = raw.filter(|raw| raw.get() != "null") {
         check(name, raw.get(), left);
@@ -56,7 +56,7 @@ pub(crate) fn noted(left: &[Omission]) -> Option<IntakeError> {
     error(name, "")
 }
 
-/// A whole number from 1. `5.0` and `1e3` are some; beyond 2^53 a fraction could not be told any more.
+/// A whole number from 1. `5.0` and `1e3` are some; beyond 2^53 a fraction could not be seen any more.
 fn is_count(written: &str) -> bool {
     let is_whole = |number: f64| (1.0..9e15).contains(&number) && number.fract() == 0.0;
     written.parse::<u64>().map_or_else(|_| written.parse().is_ok_and(is_whole), |number| number > 0)

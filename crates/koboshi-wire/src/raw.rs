@@ -1,7 +1,7 @@
-//! Raw JSON objects and lists, looked into where something is wanted.
+//! Raw JSON objects and lists, read where a field is wanted.
 //!
-//! For readers that translate: they want most fields of an object, keep schemas and arguments as the text they are, and must bear halves of
-//! characters in any text. Values stay raw until asked for; `null` counts as absent, and of a key that comes twice the last counts.
+//! For readers that translate: they want most fields of an object, keep schemas and arguments as the text they are, and must accept unpaired
+//! surrogates in any text. Values stay raw until asked for; `null` counts as absent, and of a key that comes twice the last counts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -80,13 +80,13 @@ pub(crate) fn list(raw: &RawValue) -> Option<Vec<&RawValue>> {
 /// Whether a text is a JSON object, to any reader: numbers that fit, whole characters, not too deep. Arguments may be as large as a body,
 /// so no tree is made of them.
 pub(crate) fn is_object(text: &str) -> bool {
-    text.trim_ascii_start().starts_with('{') && serde_json::from_str::<Sound>(text).is_ok()
+    text.trim_ascii_start().starts_with('{') && serde_json::from_str::<ValidValue>(text).is_ok()
 }
 
-/// A value that every reader takes, looked at and forgotten.
-struct Sound;
+/// A value that every reader accepts, checked without keeping it.
+struct ValidValue;
 
-impl<'a> Visitor<'a> for Sound {
+impl<'a> Visitor<'a> for ValidValue {
     type Value = Self;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -128,7 +128,7 @@ impl<'a> Visitor<'a> for Sound {
     }
 }
 
-impl<'a> Deserialize<'a> for Sound {
+impl<'a> Deserialize<'a> for ValidValue {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Self)
     }

@@ -1,11 +1,11 @@
 //! Cuts a stream of server-sent events into frames, without changing a byte.
 //!
 //! Blocks come as the network gives them. A frame that lies wholly in one block is a slice of it; only one that spans
-//! blocks is copied, once. Each byte is looked at once, so a long frame that comes in tiny blocks costs no more than a
+//! blocks is copied, once. Each byte is read once, so a long frame that comes in tiny blocks costs no more than a
 //! short one. All line ends of the standard are known (`\n`, `\r\n`, `\r`), wherever blocks are cut, and a frame is given out
-//! as soon as its blank line is there. So a `\n` that comes a block later than its `\r` is a frame of its own that says
-//! nothing; waiting for it would hold back the event. Blank lines between frames are such frames too: some servers send them
-//! as signs of life.
+//! as soon as its blank line is there. So a `\n` that comes a block later than its `\r` is an empty frame
+//! of its own; waiting for it would hold back the event. Blank lines between frames are such frames too: some servers send them
+//! as keep-alives.
 //!
 //! The raw bytes of all frames, and of what [`Framer::finish`] gives, are together the bytes that went in.
 //!
@@ -23,12 +23,12 @@ use crate::step::join;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// A frame is longer than allowed. The stream cannot be read on: the framer forgets what it holds and stays silent.
+/// A frame is longer than allowed. The stream cannot be read on: the framer drops what it holds and gives out nothing more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a frame of the stream is longer than {longest} bytes")]
+#[error("a frame of the stream is longer than {max_bytes} bytes")]
 pub struct FrameTooLong {
     /// The most bytes a frame may have.
-    pub longest: usize,
+    pub max_bytes: usize,
 }
 
 /// Cuts a stream into frames.
@@ -59,8 +59,8 @@ pub struct Framer {
 impl Framer {
     /// A framer for one stream, whose frames have at most this many bytes.
     #[must_use]
-    pub fn new(longest: usize) -> Self {
-        Self { blocks: Blocks::new(longest), lines: Lines::default(), first: true }
+    pub fn new(max_bytes: usize) -> Self {
+        Self { blocks: Blocks::new(max_bytes), lines: Lines::default(), first: true }
     }
 
     /// The next block of the stream. Then call [`next_frame`](Self::next_frame) until it gives none.
@@ -203,7 +203,7 @@ impl Frame {
         last.and_then(|(_, value)| std::str::from_utf8(value).ok()).filter(|name| !name.is_empty())
     }
 
-    /// Whether it says nothing: only comments and blank lines.
+    /// Whether it has no field: only comments and blank lines.
     #[must_use]
     pub fn is_comment(&self) -> bool {
         self.fields().next().is_none()
@@ -215,7 +215,7 @@ impl Frame {
         let text = self.raw.get(self.mark..end).unwrap_or_default();
         let is_single = self.only.is_some();
         let mut rest = Some(text);
-        // A single line is not searched again. Between `\r` and `\n` there is an empty line, which says nothing.
+        // A single line is not searched again. Between `\r` and `\n` there is an empty line, which has no field.
         let lines = std::iter::from_fn(move || {
             let text = rest?;
             let end = if is_single { None } else { memchr2(b'\n', b'\r', text) };

@@ -1,12 +1,12 @@
-//! What one frame of a stream says, in no dialect.
+//! The content of one frame of a stream, in no dialect.
 //!
 //! The relay works on steps alone, so that another dialect only brings a decoder and writers. A step borrows from its frame
-//! and says what must be known to judge a stream: has content come, is a tool call under way, how did it end. It is never
+//! and holds what must be known to judge a stream: has content come, is a tool call under way, how did it end. It is never
 //! written back: the frame itself is what passes.
 
 use std::borrow::Cow;
 
-/// What a frame says.
+/// The content of a frame.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Step<'a> {
     /// Id of the answer.
@@ -21,7 +21,7 @@ pub struct Step<'a> {
     pub reasoning: bool,
     /// The words of the thinking, where they are given; never empty. With it, `reasoning` is set.
     pub thought: Option<Cow<'a, str>>,
-    /// A piece of the provider's proof of its thinking, to be joined: a signature, or the encrypted thought.
+    /// A piece of the provider's signature of its thinking, or of the encrypted thought, to be joined.
     pub signature: Option<Cow<'a, str>>,
     /// The signature is a whole thought whose words are withheld: Anthropic's `redacted_thinking`.
     pub hidden: bool,
@@ -29,7 +29,7 @@ pub struct Step<'a> {
     pub refusal: bool,
     /// The words of the refusal, where they are given; never empty. With it, `refusal` is set.
     pub refused: Option<Cow<'a, str>>,
-    /// There is sound, or a picture, or something else that only its dialect carries.
+    /// There is audio, or an image, or something else that only its dialect carries.
     pub audio: bool,
     /// The provider worked with a tool of its own here. What it found comes as text, but it may be all that a turn has.
     pub hosted: bool,
@@ -64,7 +64,7 @@ pub struct Block {
     pub closes: bool,
 }
 
-/// What happens to an item of an answer, where answers are made of items with ids. Frames that only bring a piece of an item do not say it.
+/// What happens to an item of an answer, where answers are made of items with ids. Frames that only bring a piece of an item have none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Item<'a> {
     /// Its number in the answer.
@@ -86,7 +86,7 @@ pub enum ItemKind {
     Thought,
     /// A call of one of the client's tools.
     Call,
-    /// Something that only its dialect knows.
+    /// An item that only its dialect has.
     #[default]
     Other,
 }
@@ -106,7 +106,7 @@ pub enum ItemMark {
 }
 
 impl Step<'_> {
-    /// Whether there is real content: text, thinking, a refusal, sound or a piece of a tool call. Role, empty, ping and
+    /// Whether there is real content: text, thinking, a refusal, audio or a piece of a tool call. Role, empty, ping and
     /// filter frames have none.
     #[must_use]
     pub fn has_content(&self) -> bool {
@@ -181,7 +181,7 @@ pub struct CallPiece<'a> {
     pub arguments: Option<Cow<'a, str>>,
     /// The tool takes free text: its arguments are not meant to be JSON.
     pub free_text: bool,
-    /// The provider's proof of this call, whole.
+    /// The provider's signature of this call, whole.
     pub signature: Option<Cow<'a, str>>,
 }
 

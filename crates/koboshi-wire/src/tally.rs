@@ -1,4 +1,4 @@
-//! What an answer cost, as far as it was told: OpenAI's two dialects count the same things under other names.
+//! What an answer cost, as far as it was stated: OpenAI's two dialects count the same things under other names.
 //!
 //! *Not here*: Anthropic's and Google's counts, which leave out of one number what these put into it.
 
@@ -7,7 +7,7 @@ use serde::de::MapAccess;
 use crate::lenient::{Fields, Number, skip};
 use crate::step::Usage;
 
-/// The counts that were told.
+/// The counts that were stated.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) input: Option<u64>,
@@ -18,7 +18,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// The cost, if any was told.
+    /// The cost, if any was stated.
     pub(crate) fn usage(&self) -> Option<Usage> {
         if self.input.is_none() && self.output.is_none() {
             return None;
@@ -33,7 +33,7 @@ impl Tally {
     }
 }
 
-/// What is told of the sent or of the received tokens.
+/// The details of the sent or of the received tokens.
 #[derive(Debug, Default)]
 pub(crate) struct Details {
     pub(crate) cached: Option<u64>,

@@ -43,7 +43,7 @@ impl Whole<'_> {
     }
 }
 
-/// Reads an answer with the reader of a dialect. One that has halves of letters in it is read without them, and then borrows nothing.
+/// Reads an answer with the reader of a dialect. One that has unpaired surrogates in it is read without them, and then borrows nothing.
 pub(crate) fn read(
     body: &[u8],
     of_dialect: impl Fn(&str) -> Result<Whole<'_>, Malformed>,
@@ -65,13 +65,13 @@ pub struct Choice<'a> {
     pub text: Option<Cow<'a, str>>,
     /// There is thinking.
     pub reasoning: bool,
-    /// What it thought, where it is told.
+    /// What it thought, where the answer states it.
     pub thoughts: Vec<Thought<'a>>,
     /// There is a refusal.
     pub refusal: bool,
     /// The words of the refusal; never empty.
     pub refused: Option<Cow<'a, str>>,
-    /// There is sound, or a picture, or something else that only its dialect carries.
+    /// There is audio, or an image, or something else that only its dialect carries.
     pub audio: bool,
     /// The tool calls.
     pub calls: Vec<Call<'a>>,
@@ -122,6 +122,6 @@ pub struct Call<'a> {
     pub span: Option<Range<usize>>,
     /// The tool takes free text: its arguments are not meant to be JSON.
     pub free_text: bool,
-    /// The provider's proof of this call.
+    /// The provider's signature of this call.
     pub signature: Option<Signature<'a>>,
 }

@@ -26,6 +26,6 @@ pub struct WholeCall<'a> {
     pub arguments: &'a str,
     /// The tool takes free text: the arguments are that text, and no JSON.
     pub free_text: bool,
-    /// The provider's proof of this call.
+    /// The provider's signature of this call.
     pub signature: Option<&'a str>,
 }

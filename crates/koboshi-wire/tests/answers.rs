@@ -106,7 +106,7 @@ fn chunks_have_the_shape_of_the_dialect() {
     let mut writer = Writer::new(head(), false);
     writer.open(None);
     let said = Step { text: Some("a\n\r\"あ".into()), ..Step::default() };
-    assert_eq!(json_of(&writer.say(&said)), piece(json!({"content": "a\n\r\"あ"}), Value::Null));
+    assert_eq!(json_of(&writer.write_step(&said)), piece(json!({"content": "a\n\r\"あ"}), Value::Null));
     assert_eq!(json_of(&frames::finish_chunk(&head(), "stop")), piece(json!({}), json!("stop")));
     assert_eq!(json_of(&frames::empty_chunk(&head())), piece(json!({}), Value::Null));
     let calls = [

@@ -1,19 +1,17 @@
-//! The same wishes, made by splices in a request's own dialect and through the form in another one, are the same to whoever gets them.
+//! The same changes, made by splices in a request's own dialect and through the form in another one, give the target the same request.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
-
-mod common;
 
 use bytes::Bytes;
 use koboshi::models::Facts;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Mending, Request, RetriedCalls, To, Turn};
+use koboshi_wire::any::{AttemptMode, Edits, HistoryRepair, Request, RetriedCalls, TargetTraits};
 use koboshi_wire::chat::Correction;
 use koboshi_wire::form::{Choice, Form, Part, Role};
 use koboshi_wire::writer::WholeCall;
 use serde_json::json;
 
-use common::{facts, thinking};
+use crate::common::{facts, thinking};
 
 /// One conversation with a finished tool call, as each dialect has it.
 fn body(dialect: Dialect) -> Bytes {
@@ -53,7 +51,7 @@ fn read(dialect: Dialect, body: &Bytes) -> Request<'_> {
 /// The form of what a target gets.
 fn sent(from: Dialect, to: Dialect, edits: &Edits<'_>, look: impl FnOnce(&Form<'_>)) {
     let body = body(from);
-    let to = To { dialect: to, prefill: true, facts: thinking("other"), ..To::default() };
+    let to = TargetTraits { dialect: to, prefill: true, facts: thinking("other"), ..TargetTraits::default() };
     let written = read(from, &body).write(&body, to, edits);
     assert_eq!(written.lacks(), None, "{from:?} to {to:?}");
     look(&read(to.dialect, &written.body).form());
@@ -113,7 +111,8 @@ fn a_conversation_is_the_same_in_every_dialect() {
 #[test]
 fn notes_closings_and_beginnings_arrive_in_every_dialect() {
     for (from, to) in pairs() {
-        let edits = Edits { note: Some("[note]"), close: true, turn: Turn::Prefill("So far"), ..PLAIN };
+        let edits =
+            Edits { note: Some("[note]"), close: true, mode: AttemptMode::Prefill("So far"), ..PLAIN };
         sent(from, to, &edits, |form| {
             let said = texts(form);
             assert!(
@@ -131,7 +130,7 @@ fn a_call_that_is_to_be_made_again_is_asked_for_in_every_dialect() {
     let call =
         WholeCall { id: "call_2", name: "weather", arguments: "{\"city\": oops", ..WholeCall::default() };
     let broken = [Correction { call, correction: "no JSON" }];
-    let edits = Edits { turn: Turn::Redo(RetriedCalls { broken: &broken, tool: "weather" }), ..PLAIN };
+    let edits = Edits { mode: AttemptMode::Redo(RetriedCalls { broken: &broken, tool: "weather" }), ..PLAIN };
     for (from, to) in pairs() {
         sent(from, to, &edits, |form| {
             let said = texts(form);
@@ -179,12 +178,12 @@ fn thoughts_without_a_proof_are_cut_out_and_every_other_byte_stays() {
         .replace(r#"{"type":"thinking","thinking":"a","signature":""}, "#, "")
         .replace(r#", {"type":"thinking","thinking":"b"},{"type":"redacted_thinking","data":""}"#, "");
     let request = read(Dialect::Messages, &body);
-    let to = To { dialect: Dialect::Messages, ..To::default() };
+    let to = TargetTraits { dialect: Dialect::Messages, ..TargetTraits::default() };
     let written = request.write(&body, to, &Edits { model: "m", ..PLAIN });
     assert_eq!(written.body, wanted.as_bytes(), "{written:?}");
     assert!(wanted.len() < body.len() && wanted.contains("cache_control") && wanted.contains("future"));
     assert_eq!(written.left.iter().map(|left| left.rule).collect::<Vec<_>>(), ["drop_foreign_thought"]);
-    // A message of such thoughts alone cannot be empty: then it is written anew, without them.
+    // A message of such thoughts alone cannot be empty: then it is written again, without them.
     let alone = after_another_vendor(
         r#",{"role":"assistant","content":[{"type":"thinking","thinking":"c"}]},{"role":"user","content":"x"}"#,
     );
@@ -196,7 +195,7 @@ fn thoughts_without_a_proof_are_cut_out_and_every_other_byte_stays() {
 #[test]
 fn calls_of_another_vendor_in_a_loop_switch_thinking_by_budget_off() {
     let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"r"}]}"#;
-    let to = To { dialect: Dialect::Messages, facts: thinking("other"), ..To::default() };
+    let to = TargetTraits { dialect: Dialect::Messages, facts: thinking("other"), ..TargetTraits::default() };
     for (thought, is_off) in [
         ("", true),
         (r#"{"type":"thinking","thinking":"c"},"#, true),
@@ -224,7 +223,8 @@ fn a_limit_beyond_the_targets_is_lowered_by_name() {
     for (output, sent, rules) in
         [(Some(4096), 4096, vec!["clamp_max_output"]), (Some(64_000), 32_000, vec![]), (None, 32_000, vec![])]
     {
-        let to = To { dialect: Dialect::Chat, facts: limited(output, None), ..To::default() };
+        let to =
+            TargetTraits { dialect: Dialect::Chat, facts: limited(output, None), ..TargetTraits::default() };
         let written = read(Dialect::Messages, &body).write(&body, to, &PLAIN);
         assert_eq!(written.left.iter().map(|left| left.rule).collect::<Vec<_>>(), rules);
         assert_eq!(read(Dialect::Chat, &written.body).max_output(), Some(sent));
@@ -236,23 +236,27 @@ fn a_limit_beyond_the_targets_is_lowered_by_name() {
 fn without_a_limit_an_answer_is_as_long_as_the_target_allows() {
     let body = body(Dialect::Chat);
     for (output, sent) in [(None, 8192), (Some(4096), 4096), (Some(128_000), 32_000)] {
-        let to = To { dialect: Dialect::Messages, facts: limited(output, None), ..To::default() };
+        let to = TargetTraits {
+            dialect: Dialect::Messages,
+            facts: limited(output, None),
+            ..TargetTraits::default()
+        };
         let written = read(Dialect::Chat, &body).write(&body, to, &PLAIN);
         assert_eq!(read(Dialect::Messages, &written.body).max_output(), Some(sent), "{output:?}");
     }
     // A long conversation takes its room away, but never all of it: our count is an estimate.
     for (context, sent) in [(30_000, 20_000..27_000), (9_000, 8192..8193), (1_000_000, 32_000..32_001)] {
         let facts = limited(Some(128_000), Some(context));
-        let to = To { dialect: Dialect::Messages, facts, ..To::default() };
+        let to = TargetTraits { dialect: Dialect::Messages, facts, ..TargetTraits::default() };
         let written = read(Dialect::Chat, &body).write(&body, to, &PLAIN);
-        let most = read(Dialect::Messages, &written.body).max_output().unwrap();
-        assert!(sent.contains(&most), "{context}: {most}");
+        let max = read(Dialect::Messages, &written.body).max_output().unwrap();
+        assert!(sent.contains(&max), "{context}: {max}");
     }
     let text = r#"{"contents":[{"parts":[{"text":"hi"}]}],"generationConfig":{"thinkingConfig":{"thinkingBudget":70000}}}"#;
     let body = Bytes::from(text);
     for (output, sent) in [(None, 78_192), (Some(64_000), 64_000), (Some(128_000), 78_192)] {
         let facts = thinking("claude-sonnet-4-5").with(|facts| facts.max_output_tokens = output);
-        let to = To { dialect: Dialect::Messages, facts, ..To::default() };
+        let to = TargetTraits { dialect: Dialect::Messages, facts, ..TargetTraits::default() };
         let edits = Edits::plain("claude-sonnet-4-5");
         let written = read(Dialect::Gemini, &body).write(&body, to, &edits);
         let said: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
@@ -275,7 +279,7 @@ fn thinking_that_a_model_cannot_do_is_dropped_by_name() {
         }
         let body = Bytes::from(asked.to_string());
         let facts = facts("gemini-3-pro").with(|facts| facts.reasoning = Some(thinks));
-        let to = To { dialect: Dialect::Gemini, facts, ..To::default() };
+        let to = TargetTraits { dialect: Dialect::Gemini, facts, ..TargetTraits::default() };
         let written = read(Dialect::Chat, &body).write(&body, to, &Edits::plain("gemini-3-pro"));
         assert_eq!(
             written.left.iter().map(|left| left.rule).collect::<Vec<_>>(),
@@ -299,7 +303,7 @@ fn a_fresh_note_reaches_the_model() {
         asked[list].as_array_mut().unwrap().push(more);
         let body = Bytes::from(asked.to_string());
         for to in Dialect::ALL {
-            let to = To { dialect: to, ..To::default() };
+            let to = TargetTraits { dialect: to, ..TargetTraits::default() };
             let edits = Edits { note: Some(NOTE), ..PLAIN };
             let written = read(from, &body).write(&body, to, &edits);
             assert!(String::from_utf8_lossy(&written.body).contains("three times"), "{from:?} {to:?}");
@@ -322,7 +326,12 @@ fn strict_tools_stay_strict_only_with_their_vendor() {
         (Dialect::Messages, &messages, Dialect::Responses, false),
     ] {
         let body = Bytes::from(asked.to_string());
-        let to = To { dialect: to, openai: true, facts: facts("claude-opus-4-6"), ..To::default() };
+        let to = TargetTraits {
+            dialect: to,
+            openai: true,
+            facts: facts("claude-opus-4-6"),
+            ..TargetTraits::default()
+        };
         let written = read(from, &body).write(&body, to, &Edits::plain("claude-opus-4-6"));
         let sent = read(to.dialect, &written.body).form().tools[0].strict;
         assert_eq!(sent == Some(true), strict, "{from:?} {to:?}");
@@ -335,9 +344,9 @@ fn strict_tools_stay_strict_only_with_their_vendor() {
 fn whether_an_answer_is_stored_is_the_clients_word_with_its_own_vendor() {
     for (said, kept) in [("", None), ("\"store\":true,", Some(true)), ("\"store\":false,", Some(false))] {
         let body = Bytes::from(format!(r#"{{"model":"m",{said}"input":"hi"}}"#));
-        let edits = Edits { mend: Some(Mending::History), ..PLAIN };
+        let edits = Edits { mend: Some(HistoryRepair::History), ..PLAIN };
         for (to, kept) in [(Dialect::Responses, kept), (Dialect::Chat, None)] {
-            let to = To { dialect: to, ..To::default() };
+            let to = TargetTraits { dialect: to, ..TargetTraits::default() };
             let written = read(Dialect::Responses, &body).write(&body, to, &edits);
             let sent: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
             assert_eq!(sent.get("store").map(|store| store == true), kept, "{said} {to:?}");
@@ -346,14 +355,17 @@ fn whether_an_answer_is_stored_is_the_clients_word_with_its_own_vendor() {
         }
     }
     let body = body(Dialect::Chat);
-    let to = To { dialect: Dialect::Responses, ..To::default() };
+    let to = TargetTraits { dialect: Dialect::Responses, ..TargetTraits::default() };
     let written = read(Dialect::Chat, &body).write(&body, to, &PLAIN);
-    assert!(String::from_utf8_lossy(&written.body).contains("\"store\":false"), "nobody asked to store");
+    assert!(
+        String::from_utf8_lossy(&written.body).contains("\"store\":false"),
+        "the client did not ask to store"
+    );
 }
 
 /// The form has no place for these, but the vendor that they are meant for is the same.
 #[test]
-fn settings_of_a_vendor_stay_where_its_request_is_written_anew() {
+fn settings_of_a_vendor_stay_where_its_request_is_written_again() {
     for (dialect, name, value) in [
         (Dialect::Chat, "logit_bias", json!({"50256": -100})),
         (Dialect::Chat, "top_logprobs", json!(2)),
@@ -368,34 +380,34 @@ fn settings_of_a_vendor_stay_where_its_request_is_written_anew() {
         let body = Bytes::from(asked.to_string());
         let request = read(dialect, &body);
         for edits in
-            [Edits { mend: Some(Mending::History), ..PLAIN }, Edits { trim: Some(1_000_000), ..PLAIN }]
+            [Edits { mend: Some(HistoryRepair::History), ..PLAIN }, Edits { trim: Some(1_000_000), ..PLAIN }]
         {
-            let to = To { dialect, ..To::default() };
+            let to = TargetTraits { dialect, ..TargetTraits::default() };
             let written = request.write(&body, to, &edits);
             let sent: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
             assert_eq!(sent[name], value, "{dialect:?}");
             assert!(written.left.iter().all(|left| left.at != name), "{dialect:?}: {:?}", written.left);
         }
         let to = Dialect::ALL.into_iter().find(|other| *other != dialect).unwrap();
-        let written = request.write(&body, To { dialect: to, ..To::default() }, &PLAIN);
+        let written = request.write(&body, TargetTraits { dialect: to, ..TargetTraits::default() }, &PLAIN);
         assert!(written.left.iter().any(|left| left.at == name), "{dialect:?}: {:?}", written.left);
     }
 }
 
-/// What is said of a stream is refused where none is asked for; and whose thinking is not made anew keeps its switch.
+/// Stream options are refused where no stream is asked for; and a request whose thinking is not rewritten keeps its switch.
 #[test]
 fn what_is_kept_fits_what_is_asked() {
     let corrected = [Correction {
         call: WholeCall { id: "call_2", name: "weather", arguments: "{", ..WholeCall::default() },
         correction: "no",
     }];
-    let redo = Turn::Redo(RetriedCalls { broken: &corrected, tool: "weather" });
-    for (turn, kept) in [(Turn::Plain, true), (redo, false)] {
+    let redo = AttemptMode::Redo(RetriedCalls { broken: &corrected, tool: "weather" });
+    for (mode, kept) in [(AttemptMode::Plain, true), (redo, false)] {
         let mut asked: serde_json::Value = serde_json::from_slice(&body(Dialect::Responses)).unwrap();
         asked["stream_options"] = json!({"include_obfuscation": false});
         let body = Bytes::from(asked.to_string());
-        let to = To { dialect: Dialect::Responses, ..To::default() };
-        let edits = Edits { mend: Some(Mending::History), turn, ..PLAIN };
+        let to = TargetTraits { dialect: Dialect::Responses, ..TargetTraits::default() };
+        let edits = Edits { mend: Some(HistoryRepair::History), mode, ..PLAIN };
         let written = read(Dialect::Responses, &body).write(&body, to, &edits);
         let sent: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
         assert_eq!((sent.get("stream_options").is_some(), sent["stream"] == true), (kept, kept));
@@ -404,8 +416,8 @@ fn what_is_kept_fits_what_is_asked() {
         let mut asked: serde_json::Value = serde_json::from_slice(&body(dialect)).unwrap();
         asked["thinking"] = json!({"type": "of_tomorrow"});
         let body = Bytes::from(asked.to_string());
-        let to = To { dialect, ..To::default() };
-        let edits = Edits { mend: Some(Mending::History), ..PLAIN };
+        let to = TargetTraits { dialect, ..TargetTraits::default() };
+        let edits = Edits { mend: Some(HistoryRepair::History), ..PLAIN };
         let written = read(dialect, &body).write(&body, to, &edits);
         let sent: serde_json::Value = serde_json::from_slice(&written.body).unwrap();
         assert_eq!(sent.get("thinking").is_some(), kept, "{dialect:?}");
@@ -439,9 +451,9 @@ fn an_answer_that_was_cut_ends_for_its_calls_and_keeps_the_rest() {
     }
 }
 
-/// OpenAI's first reasoning models call one tool at a time and refuse to be told so.
+/// OpenAI's first reasoning models call one tool at a time and refuse the parameter.
 #[test]
-fn the_first_thinkers_are_not_told_to_call_one_tool_at_a_time() {
+fn the_first_reasoning_models_get_no_parallel_tool_calls_parameter() {
     let body = body(Dialect::Chat);
     let call = WholeCall {
         id: "c",
@@ -453,9 +465,9 @@ fn the_first_thinkers_are_not_told_to_call_one_tool_at_a_time() {
     };
     let broken = [Correction { call, correction: "no" }];
     for (model, told) in [("o3-mini", false), ("openai/o1", false), ("gpt-4o", true), ("olmo", true)] {
-        let turn = Turn::Redo(RetriedCalls { broken: &broken, tool: "weather" });
-        let to = To { facts: facts(model), ..To::default() };
-        let written = read(Dialect::Chat, &body).write(&body, to, &Edits { turn, ..Edits::plain(model) });
+        let mode = AttemptMode::Redo(RetriedCalls { broken: &broken, tool: "weather" });
+        let to = TargetTraits { facts: facts(model), ..TargetTraits::default() };
+        let written = read(Dialect::Chat, &body).write(&body, to, &Edits { mode, ..Edits::plain(model) });
         let sent = String::from_utf8(written.body.to_vec()).unwrap();
         assert_eq!(sent.contains("parallel_tool_calls"), told, "{model}");
     }

@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod noise;
 #[path = "../../../fuzz/wire_checks.rs"]
 #[allow(clippy::expect_used, reason = "checks of a test")]
 mod wire_checks;
@@ -11,7 +10,7 @@ mod wire_checks;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use noise::{cases, edited, made_of};
+use crate::noise::{cases, edited, made_of};
 
 const LINES: &[&[u8]] = &[
     b"data: ", b"data:", b"data", b"event: ", b"event:", b"id: 1", b": ", b":", b"\n", b"\n", b"\r", b"\r\n",
@@ -273,7 +272,7 @@ fn monsters_are_survived() {
     wire_checks::sse("x".repeat(200_000).as_bytes());
 }
 
-/// One answer that made so many calls, all answered, in the other order.
+/// One answer that made this many calls, all answered, in the other order.
 fn tool_calls(count: usize) -> String {
     let calls: Vec<String> = (0..count)
         .map(|n| format!(r#"{{"id":"{n}","function":{{"name":"f","arguments":"{{}}"}}}}"#))

@@ -2,10 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod forms;
-
-mod common;
-
 use koboshi_wire::Dialect;
 use koboshi_wire::chat::ChatRequest;
 use koboshi_wire::chat::body::write;
@@ -16,7 +12,8 @@ use koboshi_wire::form::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use common::facts;
+use crate::common::facts;
+use crate::forms;
 
 fn written(form: &Form<'_>, flavor: Flavor) -> (Value, Vec<Omission>) {
     let written = write(form, flavor);
@@ -213,7 +210,7 @@ fn effort_is_said_in_words_that_the_model_knows() {
     };
     let max = Thinking::Effort(Effort::Max);
     let minimal = Thinking::Effort(Effort::Minimal);
-    for (model, openai, off, least, most) in [
+    for (model, openai, off, lowest, highest) in [
         ("o3", true, "low", "low", "high"),
         ("gpt-5", true, "minimal", "minimal", "high"),
         ("gpt-5-mini", true, "minimal", "minimal", "high"),
@@ -225,7 +222,7 @@ fn effort_is_said_in_words_that_the_model_knows() {
     ] {
         assert_eq!(
             (said(model, openai, Thinking::Off), said(model, openai, minimal), said(model, openai, max)),
-            (off.to_owned(), least.to_owned(), most.to_owned()),
+            (off.to_owned(), lowest.to_owned(), highest.to_owned()),
             "{model}"
         );
         assert_eq!(said(model, openai, Thinking::Adaptive), "");
@@ -354,7 +351,7 @@ fn the_schema_of_a_tool_is_one_that_openai_takes() {
 
 /// In chat OpenAI's later models call tools only while they do not think, and think unless told otherwise.
 #[test]
-fn beside_tools_later_models_are_told_not_to_think() {
+fn beside_tools_later_models_get_no_thinking() {
     let said = |model: &'static str, openai: bool, tools: usize, thinking: Thinking| {
         let tool = koboshi_wire::form::Tool {
             name: "f".into(),
@@ -370,15 +367,15 @@ fn beside_tools_later_models_are_told_not_to_think() {
     let rule = vec!["drop_effort_beside_tools"];
     for model in ["gpt-5.4", "gpt-5.4-mini", "openai/gpt-5.6-terra", "gpt-5.10"] {
         assert_eq!(said(model, true, 1, high), ("none".to_owned(), rule.clone()), "{model}");
-        assert_eq!(said(model, true, 1, Thinking::Unsaid), ("none".to_owned(), rule.clone()), "{model}");
+        assert_eq!(said(model, true, 1, Thinking::Unspecified), ("none".to_owned(), rule.clone()), "{model}");
         assert_eq!(said(model, true, 1, Thinking::Off), ("none".to_owned(), vec![]), "{model}");
         assert_eq!(said(model, true, 0, high), ("high".to_owned(), vec![]), "{model}");
     }
     for model in ["gpt-5", "gpt-5.1", "gpt-5.2-mini", "o3"] {
         assert_eq!(said(model, true, 1, high), ("high".to_owned(), vec![]), "{model}");
-        assert_eq!(said(model, true, 1, Thinking::Unsaid), (String::new(), vec![]), "{model}");
+        assert_eq!(said(model, true, 1, Thinking::Unspecified), (String::new(), vec![]), "{model}");
     }
-    assert_eq!(said("gpt-5.6", false, 1, Thinking::Unsaid), (String::new(), vec![]), "not OpenAI's own");
+    assert_eq!(said("gpt-5.6", false, 1, Thinking::Unspecified), (String::new(), vec![]), "not OpenAI's own");
 }
 
 /// Servers refuse the mode where the conversation does not name it.

@@ -4,13 +4,12 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
-
 use koboshi_wire::chat::ChatRequest;
 use koboshi_wire::chat::body::write;
 use koboshi_wire::chat::model::Flavor;
 
-use common::golden;
+use crate::common;
+use crate::common::golden;
 
 /// A line for each message and each tool; the rest as it was written.
 fn lines(body: &[u8]) -> String {

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
-
+use crate::common;
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::chat::write_answer::{write as whole, write_legacy as whole_legacy};
@@ -60,7 +59,7 @@ proptest! {
                 Word::Thought(text) => Step { thought: Some(text.into()), reasoning: true, ..Step::default() },
                 Word::Refused(text) => Step { refused: Some(text.into()), refusal: true, ..Step::default() },
             };
-            frames.push(writer.say(&step));
+            frames.push(writer.write_step(&step));
         }
         let calls: Vec<WholeCall<'_>> = names.iter().map(|name| WholeCall { id: name, name, arguments: "{\"a\":\"\\n\"}", ..WholeCall::default() }).collect();
         for two in calls.chunks(2) {
@@ -156,8 +155,8 @@ fn an_error_ends_the_stream_and_silence_says_nothing() {
     let steps = steps(&frames);
     assert!(steps.len() == 1 && steps[0].error && !steps[0].done);
     assert!(writer.finish("stop", Some(&Usage::default())).is_empty(), "nothing comes after it");
-    let breath = Writer::new(head(), false).frames_only(true).keep_alive();
-    assert!(!self::steps(&[breath])[0].has_content());
+    let keep_alive = Writer::new(head(), false).frames_only(true).keep_alive();
+    assert!(!self::steps(&[keep_alive])[0].has_content());
 }
 
 #[test]

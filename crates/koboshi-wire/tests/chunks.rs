@@ -78,7 +78,7 @@ fn openai_calls_tools_in_pieces() {
 }
 
 #[test]
-fn several_choices_are_told_apart() {
+fn several_choices_are_distinguished() {
     let chunk = r#"{"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"length"},{"index":0,"delta":{"content":"a"}}]}"#;
     let step = read(chunk).unwrap();
     assert_eq!((step.text.as_deref(), step.other_text, step.choices), (Some("a"), true, 2));

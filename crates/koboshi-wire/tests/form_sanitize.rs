@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod forms;
-
 use std::collections::HashSet;
 
+use crate::forms;
 use koboshi_wire::Dialect;
 use koboshi_wire::form::sanitize::{Target, sanitize};
 use koboshi_wire::form::{Call, Form, Outcome, Part, Role, Signature, Thought, Turn};

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod forms;
-
+use crate::forms;
 use koboshi_wire::form::sanitize::{Target, sanitize};
 use koboshi_wire::form::trim::trim;
 use koboshi_wire::form::{Call, Form, Image, Outcome, Part, Role, Turn};
@@ -146,7 +145,7 @@ fn what_cannot_be_made_shorter_is_said_to_be_so() {
 }
 
 #[test]
-fn the_count_of_whoever_refused_is_what_counts() {
+fn the_count_of_the_provider_that_refused_is_what_counts() {
     let form =
         Form { turns: [vec![user("task")], exchange("1", 100_000).to_vec()].concat(), ..Form::default() };
     // About 25,000 by our count; the provider says twice as many.

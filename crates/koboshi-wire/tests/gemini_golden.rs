@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
-
 use std::fmt::Write as _;
 
+use crate::common;
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::failure::Failure;
@@ -164,11 +163,11 @@ fn ours(writer: &mut Writer) -> Vec<u8> {
     stream.extend_from_slice(&writer.open(Some(&json!({"served_by": "b"}))));
     stream.extend_from_slice(&writer.open(None));
     let thought = Step { reasoning: true, thought: Some("Hm.\n".into()), ..Step::default() };
-    stream.extend_from_slice(&writer.say(&thought));
+    stream.extend_from_slice(&writer.write_step(&thought));
     stream.extend_from_slice(&writer.keep_alive());
     let text =
         Step { text: Some("Zwei \"Zeilen\"\n".into()), signature: Some("c2ln".into()), ..Step::default() };
-    stream.extend_from_slice(&writer.say(&text));
+    stream.extend_from_slice(&writer.write_step(&text));
     let calls = [
         WholeCall {
             id: "toolu_1",

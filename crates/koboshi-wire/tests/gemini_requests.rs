@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
-
 use koboshi_wire::dialect::Dialect;
 use koboshi_wire::form::{
     Call, Choice, Effort, Form, Image, Media, Outcome, Output, Part, Role, Signature, Thinking, Thought,
@@ -14,7 +12,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use common::facts;
+use crate::common::facts;
 
 fn refused(body: &str) -> String {
     GeminiRequest::parse("m", false, body.as_bytes()).unwrap_err().to_string()
@@ -89,7 +87,7 @@ fn calls_without_ids_are_counted_and_results_find_them() {
         ]),
     ]);
     assert_eq!(pairs(&contents), ["a:f", "b:f", "call_2:g", "b=f", "a=f", "call_2=g"]);
-    // A call that nobody answered does not take the result of a later round, and one without a call is seen as such.
+    // A call without a result does not take the result of a later round, and one without a call is seen as such.
     let contents = json!([
         model(&[call("f"), call("f")]),
         user(&[result("f")]),
@@ -151,7 +149,7 @@ fn choices_are_understood() {
     assert_eq!(read(json!({"mode": "ANY", "allowedFunctionNames": ["g"]})), all(r#"Tool("g")"#));
     let two = json!({"mode": "ANY", "allowedFunctionNames": ["g", "h"]});
     assert_eq!(read(two), ("Any".to_owned(), 2, "narrow_tools".to_owned()));
-    assert_eq!(read(json!({"mode": "MODE_UNSPECIFIED"})), all("Unsaid"));
+    assert_eq!(read(json!({"mode": "MODE_UNSPECIFIED"})), all("Unspecified"));
 }
 
 #[test]
@@ -312,7 +310,7 @@ fn generations_differ_in_thinking() {
         config("gemini-2.5-pro", Thinking::Adaptive),
         json!({"thinkingBudget": -1, "includeThoughts": true})
     );
-    assert_eq!(config("gemini-2.5-pro", Thinking::Unsaid), Value::Null);
+    assert_eq!(config("gemini-2.5-pro", Thinking::Unspecified), Value::Null);
 }
 
 #[test]
@@ -521,8 +519,8 @@ fn settings_come_back() {
     form.sampling.seed = Some(-7);
     form.sampling.stop = vec!["END".into()];
     form.sampling.answers = Some(2);
-    for choice in [Choice::Unsaid, Choice::Auto, Choice::Never, Choice::Any, Choice::Tool("g".into())] {
-        for thinking in [Thinking::Unsaid, Thinking::Budget(500), Thinking::Effort(Effort::Low)] {
+    for choice in [Choice::Unspecified, Choice::Auto, Choice::Never, Choice::Any, Choice::Tool("g".into())] {
+        for thinking in [Thinking::Unspecified, Thinking::Budget(500), Thinking::Effort(Effort::Low)] {
             form.choice = choice.clone();
             form.thinking = thinking;
             let written = body::write(&form, facts(&form.model));

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
-
+use crate::common;
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::Malformed;
@@ -118,7 +117,7 @@ fn with_several_candidates_the_last_to_end_ends_it() {
 }
 
 #[test]
-fn seals_are_told_apart() {
+fn signatures_are_distinguished() {
     let step = read(
         r#"{"candidates":[{"content":{"parts":[{"text":"t","thought":true,"thoughtSignature":"one"},{"text":"a","thought_signature":"two"},{"functionCall":{"name":"f","args":{}},"thoughtSignature":"three"}]}}]}"#,
     );
@@ -138,7 +137,7 @@ fn failure<'a>() -> Failure<'a> {
 #[test]
 fn an_error_in_a_stream_is_bare_json_of_its_own() {
     let mut writer = Writer::new(head(), false);
-    writer.say(&Step { text: Some("a".into()), ..Step::default() });
+    writer.write_step(&Step { text: Some("a".into()), ..Step::default() });
     let error = writer.error(&failure());
     // As Google's JavaScript library looks for it: the whole of what it read is one JSON object with a code that is an error.
     let value: Value = serde_json::from_slice(&error).unwrap();
@@ -148,7 +147,7 @@ fn an_error_in_a_stream_is_bare_json_of_its_own() {
     assert!(writer.finish("stop", None).is_empty() && writer.error(&failure()).is_empty());
     // In a list it is an element, and the list is closed.
     let mut writer = Writer::new(head(), false).shaped(Shape::List);
-    let mut list = writer.say(&Step { text: Some("a".into()), ..Step::default() }).to_vec();
+    let mut list = writer.write_step(&Step { text: Some("a".into()), ..Step::default() }).to_vec();
     list.extend_from_slice(&writer.error(&failure()));
     let value: Value = serde_json::from_slice(&list).unwrap();
     assert_eq!(value[1]["error"]["code"], 503);
@@ -206,7 +205,7 @@ fn an_end_that_passed_hides_nothing_that_follows() {
         assert!(!writer.error(&failure()).is_empty(), "{shape:?}");
         assert!(writer.finish("stop", None).is_empty(), "nothing follows an error: {shape:?}");
         let (mut writer, mut out) = passed();
-        out.extend_from_slice(&writer.say(&Step { text: Some("b".into()), ..Step::default() }));
+        out.extend_from_slice(&writer.write_step(&Step { text: Some("b".into()), ..Step::default() }));
         out.extend_from_slice(&writer.finish("stop", None));
         let steps = if shape == Shape::List { of_list(&out) } else { of_events(&out) };
         assert!(steps.len() == 4 && steps[3].done && steps[2].finish.is_empty(), "{shape:?} {steps:?}");
@@ -219,7 +218,7 @@ fn our_chunks_follow_those_of_an_upstream() {
     // The upstream's own bracket went to the client with its first chunk.
     let mut out = br#"[{"candidates":[]}"#.to_vec();
     writer.passed(&Step::default());
-    out.extend_from_slice(&writer.say(&Step { text: Some("a".into()), ..Step::default() }));
+    out.extend_from_slice(&writer.write_step(&Step { text: Some("a".into()), ..Step::default() }));
     out.extend_from_slice(&writer.finish("length", None));
     let all: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(all[2]["candidates"][0]["finishReason"], "MAX_TOKENS");
@@ -272,7 +271,7 @@ fn of_list(stream: &[u8]) -> Vec<Step<'static>> {
 
 /// Something a model says.
 #[derive(Debug, Clone)]
-enum Said {
+enum FrameContent {
     Text(String),
     Thought(String),
     Signed(String),
@@ -280,19 +279,19 @@ enum Said {
     Alive,
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn said() -> impl Strategy<Value = FrameContent> {
     let arguments = prop_oneof![
         Just("{}".to_owned()),
         Just("{ \"b\" : [1, {\"c\":\"\\u00e9\\\"}]\"} ] ,\"a\":null}".to_owned()),
         ".{0,8}".prop_map(|text| json!({"x": text}).to_string()),
     ];
     prop_oneof![
-        ".{1,20}".prop_map(Said::Text),
-        "[\\[\\]{}\",\\\\\n\r:]{1,8}".prop_map(Said::Text),
-        ".{1,20}".prop_map(Said::Thought),
-        "[a-zA-Z0-9+/]{1,8}".prop_map(Said::Signed),
-        vec(("[a-z_]{1,6}", arguments), 1..3).prop_map(Said::Calls),
-        Just(Said::Alive),
+        ".{1,20}".prop_map(FrameContent::Text),
+        "[\\[\\]{}\",\\\\\n\r:]{1,8}".prop_map(FrameContent::Text),
+        ".{1,20}".prop_map(FrameContent::Thought),
+        "[a-zA-Z0-9+/]{1,8}".prop_map(FrameContent::Signed),
+        vec(("[a-z_]{1,6}", arguments), 1..3).prop_map(FrameContent::Calls),
+        Just(FrameContent::Alive),
     ]
 }
 
@@ -306,36 +305,36 @@ fn what_we_write_is_read_as_it_was_meant() {
         let mut stream = writer.open(Some(&json!({"a": 1}))).to_vec();
         for one in &all {
             let bytes = match one {
-                Said::Text(text) => writer.say(&Step { text: Some(text.into()), ..Step::default() }),
-                Said::Thought(text) => writer.say(&Step { thought: Some(text.into()), reasoning: true, ..Step::default() }),
-                Said::Signed(signature) => writer.say(&Step { signature: Some(signature.into()), ..Step::default() }),
-                Said::Calls(calls) => {
+                FrameContent::Text(text) => writer.write_step(&Step { text: Some(text.into()), ..Step::default() }),
+                FrameContent::Thought(text) => writer.write_step(&Step { thought: Some(text.into()), reasoning: true, ..Step::default() }),
+                FrameContent::Signed(signature) => writer.write_step(&Step { signature: Some(signature.into()), ..Step::default() }),
+                FrameContent::Calls(calls) => {
                     let calls: Vec<WholeCall<'_>> = calls.iter().map(|(name, arguments)| WholeCall { id: "i", name, arguments, signature: Some("s"), ..WholeCall::default() }).collect();
                     writer.calls(&calls)
                 }
-                Said::Alive => writer.keep_alive(),
+                FrameContent::Alive => writer.keep_alive(),
             };
             stream.extend_from_slice(&bytes);
         }
         stream.extend_from_slice(&writer.finish("stop", Some(&usage)));
         let steps = if as_list { of_list(&stream) } else { of_events(&stream) };
-        let join = |of: &dyn Fn(&Said) -> Option<String>| all.iter().filter_map(of).collect::<String>();
+        let join = |of: &dyn Fn(&FrameContent) -> Option<String>| all.iter().filter_map(of).collect::<String>();
         let joined = |of: &dyn Fn(&Step<'_>) -> Option<String>| steps.iter().filter_map(of).collect::<String>();
         prop_assert_eq!(
             joined(&|step| step.text.as_deref().map(str::to_owned)),
-            join(&|said| if let Said::Text(text) = said { Some(text.clone()) } else { None })
+            join(&|said| if let FrameContent::Text(text) = said { Some(text.clone()) } else { None })
         );
         prop_assert_eq!(
             joined(&|step| step.thought.as_deref().map(str::to_owned)),
-            join(&|said| if let Said::Thought(text) = said { Some(text.clone()) } else { None })
+            join(&|said| if let FrameContent::Thought(text) = said { Some(text.clone()) } else { None })
         );
         prop_assert_eq!(
             joined(&|step| step.signature.as_deref().map(str::to_owned)),
-            join(&|said| if let Said::Signed(text) = said { Some(text.clone()).filter(|_| forward_signatures) } else { None })
+            join(&|said| if let FrameContent::Signed(text) = said { Some(text.clone()).filter(|_| forward_signatures) } else { None })
         );
         let called: Vec<(&str, &str, u32)> = steps.iter().flat_map(|step| &step.calls)
             .map(|call| (call.name.as_deref().unwrap(), call.arguments.as_deref().unwrap(), call.index)).collect();
-        let meant: Vec<(&str, &str, u32)> = (0..).zip(all.iter().filter_map(|said| if let Said::Calls(calls) = said { Some(calls) } else { None }).flatten())
+        let meant: Vec<(&str, &str, u32)> = (0..).zip(all.iter().filter_map(|said| if let FrameContent::Calls(calls) = said { Some(calls) } else { None }).flatten())
             .map(|(index, (name, arguments))| (name.as_str(), arguments.as_str(), index)).collect();
         let has_calls = !meant.is_empty();
         prop_assert_eq!(called, meant);

@@ -1,5 +1,5 @@
 //! Our reader of HTTP/1 requests beside hyper's, on mutated requests: whenever ours takes a request, hyper takes the same one, with the same
-//! method, path, headers and body, and finds the same request behind it. Whoever stands in front of us may read as hyper does; a request
+//! method, path, headers and body, and finds the same request behind it. A proxy in front of us may read as hyper does; a request
 //! that we take and it reads otherwise is how one is smuggled. Ours may be stricter, never laxer.
 //!
 //! Where ours is stricter by intention:
@@ -37,7 +37,7 @@ use proptest::prelude::*;
 
 /// A request, as one of the two has read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Seen {
+struct ParsedHead {
     method: String,
     path: String,
     query: String,
@@ -49,7 +49,7 @@ struct Seen {
 /// Names and values.
 type Headers<'h> = Vec<(&'h str, &'h [u8])>;
 
-impl Seen {
+impl ParsedHead {
     fn new(
         method: &str,
         (path, query): (&str, &str),
@@ -75,14 +75,20 @@ impl Seen {
 }
 
 /// What our reader takes of these bytes, up to the first thing that it refuses or that is not whole.
-fn ours(mut bytes: &[u8]) -> Vec<Seen> {
+fn ours(mut bytes: &[u8]) -> Vec<ParsedHead> {
     let mut all = Vec::new();
     while let Ok(Some((head, length))) = Head::parse(bytes) {
         bytes = bytes.get(length..).unwrap_or_default();
         let Some((body, rest)) = body_of(head.coming, bytes) else { break };
         bytes = rest;
         let headers = head.fields.every().collect();
-        all.push(Seen::new(head.method.as_str(), (head.path(), head.query()), head.version, headers, &body));
+        all.push(ParsedHead::new(
+            head.method.as_str(),
+            (head.path(), head.query()),
+            head.version,
+            headers,
+            &body,
+        ));
         if !head.stays {
             break;
         }
@@ -107,7 +113,7 @@ fn body_of(coming: RequestBody, bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
 }
 
 /// What hyper takes of them.
-fn hypers(bytes: &[u8]) -> Vec<Seen> {
+fn hypers(bytes: &[u8]) -> Vec<ParsedHead> {
     let seen = Rc::new(RefCell::new(Vec::new()));
     let noted = Rc::clone(&seen);
     let service = service_fn(move |request: Request<Incoming>| {
@@ -129,13 +135,13 @@ fn hypers(bytes: &[u8]) -> Vec<Seen> {
     seen.take()
 }
 
-async fn read(request: Request<Incoming>) -> Option<Seen> {
+async fn read(request: Request<Incoming>) -> Option<ParsedHead> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.ok()?.to_bytes().to_vec();
     let (path, query) = (head.uri.path(), head.uri.query().unwrap_or_default());
     let path = if matches!(path, "" | "*") { "/" } else { path };
     let headers = head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
-    Some(Seen::new(head.method.as_str(), (path, query), head.version, headers, &body))
+    Some(ParsedHead::new(head.method.as_str(), (path, query), head.version, headers, &body))
 }
 
 /// A connection on which these bytes came, and then nothing more. What is written to it is forgotten.
@@ -170,7 +176,7 @@ impl Write for Line {
     }
 }
 
-/// Whether somebody asked to be looked at again.
+/// Whether the waker was called.
 struct Woken(AtomicBool);
 
 impl Wake for Woken {
@@ -287,7 +293,7 @@ fn both_read_the_seeds_alike() {
     assert!(both > 15, "{both}");
 }
 
-/// So many, or as many as are told.
+/// The number of cases, or that of the environment variable.
 fn cases(count: u32) -> ProptestConfig {
     let told = std::env::var("KOBOSHI_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig { cases: told.unwrap_or(count), failure_persistence: None, ..ProptestConfig::default() }

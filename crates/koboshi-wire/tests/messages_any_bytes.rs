@@ -6,11 +6,10 @@
 #[path = "../../../fuzz/messages_checks.rs"]
 #[allow(clippy::expect_used, reason = "checks of a test")]
 mod messages_checks;
-mod noise;
 
 use proptest::prelude::*;
 
-use noise::{cases, edited, made_of};
+use crate::noise::{cases, edited, made_of};
 
 const PIECES: &[&str] = &[
     "{",

@@ -3,10 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
-
 use std::fmt::Write as _;
 
+use crate::common;
 use bytes::Bytes;
 use koboshi_wire::form::{Form, Omission};
 use koboshi_wire::messages::event::Events;
@@ -133,9 +132,9 @@ fn our_own_stream_is_written_as_expected() {
         signature: Some("foreign".into()),
         ..Step::default()
     };
-    stream.extend(writer.say(&thought));
-    stream.extend(writer.say(&text("Hel")));
-    stream.extend(writer.say(&text("lo\n")));
+    stream.extend(writer.write_step(&thought));
+    stream.extend(writer.write_step(&text("Hel")));
+    stream.extend(writer.write_step(&text("lo\n")));
     let calls = [
         WholeCall { id: "call.1", name: "f", arguments: "{\"a\":1}", ..WholeCall::default() },
         WholeCall {
@@ -150,7 +149,7 @@ fn our_own_stream_is_written_as_expected() {
     stream.extend(writer.calls(&calls));
     let usage = Usage { input: 100, output: 20, cached: 60, stored: 10, reasoning: 5 };
     stream.extend(writer.finish("tool_calls", Some(&usage)));
-    for after in [writer.finish("stop", None), writer.keep_alive(), writer.say(&text("late"))] {
+    for after in [writer.finish("stop", None), writer.keep_alive(), writer.write_step(&text("late"))] {
         assert!(after.is_empty(), "nothing follows the end");
     }
     golden("ours.sse", std::str::from_utf8(&stream).unwrap());

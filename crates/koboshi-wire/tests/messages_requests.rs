@@ -2,8 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
-
 use std::borrow::Cow;
 
 use bytes::Bytes;
@@ -21,7 +19,7 @@ use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use common::facts;
+use crate::common::facts;
 
 fn raw(value: &Value) -> Cow<'static, RawValue> {
     Cow::Owned(RawValue::from_string(value.to_string()).unwrap())
@@ -186,7 +184,7 @@ fn turns_alternate_and_results_follow_their_calls() {
 }
 
 #[test]
-fn ids_that_come_again_are_told_apart() {
+fn ids_that_come_again_are_made_distinct() {
     let round =
         |said| [turn(Role::Assistant, [call("call_0", "{}")]), turn(Role::User, [outcome("call_0", said)])];
     let twice = turn(Role::Assistant, [call("", "{}"), call("", "{}")]);
@@ -287,8 +285,8 @@ fn with_thinking(
 
 #[test]
 fn thinking_is_said_as_the_model_takes_it() {
-    for (model, wish, most, thinking, effort, max_tokens) in [
-        ("claude-sonnet-4-5", Thinking::Unsaid, None, Value::Null, Value::Null, 8192),
+    for (model, wish, max, thinking, effort, max_tokens) in [
+        ("claude-sonnet-4-5", Thinking::Unspecified, None, Value::Null, Value::Null, 8192),
         ("claude-sonnet-4-5", Thinking::Off, Some(9), json!({"type": "disabled"}), Value::Null, 9),
         (
             "claude-sonnet-4-5",
@@ -358,7 +356,7 @@ fn thinking_is_said_as_the_model_takes_it() {
         ),
         ("claude-3-5-haiku-latest", Thinking::Adaptive, None, Value::Null, Value::Null, 8192),
     ] {
-        let (body, rules) = with_thinking(model, wish, most);
+        let (body, rules) = with_thinking(model, wish, max);
         let found = |name: &str| body.get(name).cloned().unwrap_or_default();
         assert_eq!(
             (found("thinking"), found("max_tokens")),
@@ -381,12 +379,12 @@ fn thinking_is_said_as_the_model_takes_it() {
 
 #[test]
 fn sampling_is_kept_in_bounds() {
-    let (body, rules) = with_thinking("claude-sonnet-4-5", Thinking::Unsaid, None);
+    let (body, rules) = with_thinking("claude-sonnet-4-5", Thinking::Unspecified, None);
     assert_eq!((&body["temperature"], body.get("top_p"), &body["top_k"]), (&json!(1.0), None, &json!(3)));
     assert_eq!(rules, ["clamp_temperature", "drop_top_p_beside_temperature"]);
-    let (body, rules) = with_thinking("MiniMax-M2", Thinking::Unsaid, None);
+    let (body, rules) = with_thinking("MiniMax-M2", Thinking::Unspecified, None);
     assert_eq!((&body["top_p"], rules), (&json!(0.5), vec!["clamp_temperature"]));
-    let (_, rules) = with_thinking("claude-opus-4-7", Thinking::Unsaid, None);
+    let (_, rules) = with_thinking("claude-opus-4-7", Thinking::Unspecified, None);
     assert_eq!(rules, ["drop_sampling"; 3]);
     let sampling = Sampling {
         frequency_penalty: Some(0.1),
@@ -602,7 +600,7 @@ fn conversation() -> impl Strategy<Value = Vec<Turn<'static>>> {
 
 fn choices() -> impl Strategy<Value = (Choice<'static>, Option<bool>)> {
     prop_oneof![
-        Just((Choice::Unsaid, None)),
+        Just((Choice::Unspecified, None)),
         option::of(any::<bool>()).prop_map(|parallel| (Choice::Auto, parallel)),
         option::of(any::<bool>()).prop_map(|parallel| (Choice::Any, parallel)),
         option::of(any::<bool>()).prop_map(|parallel| (Choice::Tool("tool_1".into()), parallel)),
@@ -661,14 +659,14 @@ fn what_the_dialect_can_carry_is_read_back_as_it_was() {
         option::of(words()),
         0..4_u8,
     );
-    proptest!(config, |(turns in conversation(), (system, (choice, parallel), stream, most, user, kind) in settings)| {
+    proptest!(config, |(turns in conversation(), (system, (choice, parallel), stream, max, user, kind) in settings)| {
         let forced = matches!(choice, Choice::Any | Choice::Tool(_));
         let (model, thinking) = match kind {
-            0 => ("claude-sonnet-5", Thinking::Unsaid),
+            0 => ("claude-sonnet-5", Thinking::Unspecified),
             1 => ("claude-sonnet-4-5", Thinking::Off),
             2 if !forced => ("claude-sonnet-5", Thinking::Effort(Effort::High)),
             _ if !forced => ("claude-sonnet-5", Thinking::Adaptive),
-            _ => ("claude-opus-4-6", Thinking::Unsaid),
+            _ => ("claude-opus-4-6", Thinking::Unspecified),
         };
         let sampling = if kind == 1 { Sampling { temperature: Some(0.5), top_k: Some(3), stop: vec!["END".into()], ..Sampling::default() } } else { Sampling::default() };
         let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
@@ -683,7 +681,7 @@ fn what_the_dialect_can_carry_is_read_back_as_it_was() {
             parallel,
             output: Output::Schema { name: None, schema: raw(&schema), strict: None },
             sampling,
-            max_output: Some(most.unwrap_or(5000)),
+            max_output: Some(max.unwrap_or(5000)),
             thinking,
             user: user.map(Cow::Owned),
             left: Vec::new(),

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
-
+use crate::common;
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::dialect::Dialect;
@@ -141,7 +140,7 @@ fn we_go_on_where_the_upstream_stopped() {
         writer.passed(&events.read(None, frame).unwrap());
     }
     assert!(writer.open(None).is_empty(), "it is open");
-    let more = writer.say(&Step { text: Some(" and on".into()), ..Step::default() });
+    let more = writer.write_step(&Step { text: Some(" and on".into()), ..Step::default() });
     let text = String::from_utf8(more.to_vec()).unwrap();
     assert!(text.starts_with("event: content_block_delta") && text.contains("\"index\":1"), "{text}");
     let calls = writer.calls(&[WholeCall { id: "a", name: "f", arguments: "{}", ..WholeCall::default() }]);
@@ -174,7 +173,7 @@ fn seals_are_kept_for_their_vendor_alone() {
     ];
     for (keep, signatures) in [(true, "s1s2r"), (false, "")] {
         let mut writer = Writer::new(head(), keep);
-        let mut stream: Vec<u8> = steps.iter().flat_map(|step| writer.say(step)).collect();
+        let mut stream: Vec<u8> = steps.iter().flat_map(|step| writer.write_step(step)).collect();
         stream.extend(writer.finish("stop", None));
         let read = read(&stream);
         blocks_are_in_order(&read);
@@ -185,20 +184,20 @@ fn seals_are_kept_for_their_vendor_alone() {
 }
 
 #[derive(Debug, Clone)]
-enum Said {
+enum FrameContent {
     Text(String),
     Thought(String),
     Calls(Vec<(String, String)>),
     Silence,
 }
 
-fn said() -> impl Strategy<Value = Said> {
+fn said() -> impl Strategy<Value = FrameContent> {
     let arguments = prop_oneof![Just("{}".to_owned()), Just("{\"a\":\"\\n\"}".to_owned()), "[ -~é\n]{1,9}"];
     prop_oneof![
-        "(?s).{1,12}".prop_map(Said::Text),
-        "(?s).{1,12}".prop_map(Said::Thought),
-        proptest::collection::vec(("[a-z_]{1,8}", arguments), 1..3).prop_map(Said::Calls),
-        Just(Said::Silence),
+        "(?s).{1,12}".prop_map(FrameContent::Text),
+        "(?s).{1,12}".prop_map(FrameContent::Thought),
+        proptest::collection::vec(("[a-z_]{1,8}", arguments), 1..3).prop_map(FrameContent::Calls),
+        Just(FrameContent::Silence),
     ]
 }
 
@@ -212,20 +211,20 @@ fn what_is_said_is_read_back_however_it_is_split() {
         let (mut stream, mut text, mut thought, mut calls) = (Vec::new(), String::new(), String::new(), Vec::new());
         for said in &all {
             stream.extend(match said {
-                Said::Text(piece) => {
+                FrameContent::Text(piece) => {
                     text.push_str(piece);
-                    writer.say(&Step { text: Some(piece.into()), ..Step::default() })
+                    writer.write_step(&Step { text: Some(piece.into()), ..Step::default() })
                 }
-                Said::Thought(piece) => {
+                FrameContent::Thought(piece) => {
                     thought.push_str(piece);
-                    writer.say(&Step { thought: Some(piece.into()), reasoning: true, ..Step::default() })
+                    writer.write_step(&Step { thought: Some(piece.into()), reasoning: true, ..Step::default() })
                 }
-                Said::Calls(made) => {
+                FrameContent::Calls(made) => {
                     let whole: Vec<_> = made.iter().map(|(name, arguments)| WholeCall { id: name, name, arguments, ..WholeCall::default() }).collect();
                     calls.extend(made.iter().cloned());
                     writer.calls(&whole)
                 }
-                Said::Silence => writer.keep_alive(),
+                FrameContent::Silence => writer.keep_alive(),
             });
         }
         stream.extend(writer.finish(reason, Some(&usage)));
@@ -285,7 +284,7 @@ fn cost_and_note_change_nothing_else() {
 }
 
 #[test]
-fn errors_and_other_bodies_are_told_from_answers() {
+fn errors_and_other_bodies_are_distinguished_from_answers() {
     let error =
         answer::read(br#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#);
     assert!(error.unwrap().error);
@@ -418,7 +417,7 @@ fn messages_say_what_claude_code_looks_for() {
 #[test]
 fn nothing_follows_an_error() {
     let mut writer = Writer::new(head(), false);
-    let mut stream = writer.say(&Step { text: Some("a".into()), ..Step::default() }).to_vec();
+    let mut stream = writer.write_step(&Step { text: Some("a".into()), ..Step::default() }).to_vec();
     stream.extend(writer.error(&failure(Kind::Overloaded, 529)));
     assert!(writer.finish("stop", None).is_empty() && writer.error(&failure(Kind::Internal, 500)).is_empty());
     let steps = read(&stream);

@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Request, To};
+use koboshi_wire::any::{Edits, Request, TargetTraits};
 
 const DIALECTS: [Dialect; 4] = [Dialect::Chat, Dialect::Messages, Dialect::Responses, Dialect::Gemini];
 
@@ -36,7 +36,8 @@ fn refused(dialect: Dialect, body: &Bytes) -> Option<String> {
     let request = Request::parse(dialect, body, Some(("m", false))).unwrap();
     let named = request.unreadable_number().and_then(|error| Some(error.param()?.into_owned()));
     for to in DIALECTS {
-        let written = request.write(body, To { dialect: to, ..To::default() }, &Edits::plain("m"));
+        let written =
+            request.write(body, TargetTraits { dialect: to, ..TargetTraits::default() }, &Edits::plain("m"));
         let lacks = written.lacks().filter(|left| left.rule == "needs_readable_number");
         let wanted = if to == dialect { None } else { named.clone() };
         assert_eq!(
@@ -86,7 +87,7 @@ fn a_number_that_cannot_be_read_is_not_translated_and_its_field_is_named() {
 }
 
 #[test]
-fn a_number_that_can_be_read_is_in_nobodys_way() {
+fn a_number_that_can_be_read_blocks_no_translation() {
     for dialect in DIALECTS {
         let (counts, levels) = fields(dialect);
         for (field, number) in counts

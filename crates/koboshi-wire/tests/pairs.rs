@@ -1,21 +1,20 @@
 //! One request and one stream for every pair of dialects, as they arrive on the other side: snapshots to be read.
 //!
-//! `KOBOSHI_GOLDEN=write` writes them anew.
+//! `KOBOSHI_GOLDEN=write` writes them again.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
-
 use bytes::Bytes;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Events, Manner, Request, To, Writer};
+use koboshi_wire::any::{Edits, Events, Request, StreamOptions, TargetTraits, Writer};
 use koboshi_wire::form::Omission;
 use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
 use koboshi_wire::writer::{Head, WholeCall};
 use serde_json::{Value, json};
 
-use common::golden;
+use crate::common;
+use crate::common::golden;
 
 fn request(dialect: Dialect) -> Value {
     let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
@@ -81,13 +80,17 @@ fn stream(dialect: Dialect) -> Vec<u8> {
     };
     let mut writer = Writer::new(
         head,
-        Manner { dialect, forward_signatures: true, include_usage: true, ..Manner::default() },
+        StreamOptions { dialect, forward_signatures: true, include_usage: true, ..StreamOptions::default() },
     );
     let say = |text: &'static str| Step { text: Some(text.into()), ..Step::default() };
     let mut all = writer.open(None).to_vec();
-    all.extend(writer.say(&Step { thought: Some("I think.".into()), reasoning: true, ..Step::default() }));
-    all.extend(writer.say(&say("Hel")));
-    all.extend(writer.say(&say("lo")));
+    all.extend(writer.write_step(&Step {
+        thought: Some("I think.".into()),
+        reasoning: true,
+        ..Step::default()
+    }));
+    all.extend(writer.write_step(&say("Hel")));
+    all.extend(writer.write_step(&say("lo")));
     all.extend(writer.calls(&[WholeCall {
         id: "call_9",
         name: "read_file",
@@ -109,7 +112,8 @@ fn translated(from: Dialect, to: Dialect) -> String {
         fingerprint: None,
     };
     let (mut events, mut framer) = (Events::of(from), Framer::new(usize::MAX));
-    let mut writer = Writer::new(head, Manner { dialect: to, include_usage: true, ..Manner::default() });
+    let mut writer =
+        Writer::new(head, StreamOptions { dialect: to, include_usage: true, ..StreamOptions::default() });
     framer.push(Bytes::from(stream(from)));
     let (mut all, mut calls, mut finish, mut usage) =
         (Vec::new(), Vec::<(String, String, String)>::new(), String::new(), None);
@@ -117,7 +121,7 @@ fn translated(from: Dialect, to: Dialect) -> String {
         let frame = frame.unwrap();
         let Some(data) = events.data(&frame).unwrap() else { continue };
         let step = events.read(frame.event(), &data).unwrap();
-        all.extend(writer.say(&step));
+        all.extend(writer.write_step(&step));
         for piece in &step.calls {
             if let Some(name) = piece.name.as_deref() {
                 calls.push((
@@ -155,7 +159,7 @@ fn a_request_arrives_as_its_snapshot_says() {
         let edits = Edits { include_usage: true, ..Edits::plain("target-model") };
         let written = asked.write(
             &body,
-            To { dialect: to, facts: common::thinking("target-model"), ..To::default() },
+            TargetTraits { dialect: to, facts: common::thinking("target-model"), ..TargetTraits::default() },
             &edits,
         );
         let value: Value = serde_json::from_slice(&written.body).unwrap();

@@ -2,8 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
-
+use crate::common;
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::failure::Failure;
@@ -133,7 +132,7 @@ fn errors_are_in_the_vendors_words() {
 }
 
 #[test]
-fn codex_is_told_when_to_come_back() {
+fn codex_gets_the_time_of_the_retry() {
     for kind in [Kind::RateLimited, Kind::QuotaExceeded, Kind::CoolingDown] {
         let known = Failure {
             resets_at: Some(1_800_000_000),

@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod common;
-
 use std::borrow::Cow;
 
+use crate::common;
 use koboshi_wire::dialect::Dialect;
 use koboshi_wire::form::{
     Call, Choice, Effort, Form, Image, Media, Outcome, Output, Part, Role, Sampling, Signature, Thinking,
@@ -246,7 +245,7 @@ fn exchange() -> impl Strategy<Value = Vec<Turn<'static>>> {
 fn form() -> impl Strategy<Value = Form<'static>> {
     let tool = (proptest::option::of(word()), any::<bool>(), any::<bool>());
     let effort = prop_oneof![
-        Just(Thinking::Unsaid),
+        Just(Thinking::Unspecified),
         Just(Thinking::Effort(Effort::Low)),
         Just(Thinking::Effort(Effort::Medium)),
         Just(Thinking::Effort(Effort::High)),
@@ -282,8 +281,11 @@ fn form() -> impl Strategy<Value = Form<'static>> {
                     })
                     .collect();
                 let asked = user(vec![Part::Text("As JSON, if at all.".into())]);
-                let choice =
-                    if flag && !tools.is_empty() { Choice::Tool("tool_0".into()) } else { Choice::Unsaid };
+                let choice = if flag && !tools.is_empty() {
+                    Choice::Tool("tool_0".into())
+                } else {
+                    Choice::Unspecified
+                };
                 Form {
                     model: "m".into(),
                     stream: flag,
@@ -349,7 +351,7 @@ fn the_schema_of_a_tool_is_one_that_the_vendor_takes() {
 }
 
 #[test]
-fn thinkers_of_the_vendor_are_told_only_what_they_know() {
+fn reasoning_models_of_the_vendor_get_only_the_efforts_they_know() {
     let said = |model: &'static str, thinking: Thinking| {
         let sampling = Sampling { temperature: Some(0.5), top_p: Some(0.9), ..Sampling::default() };
         let (body, dropped, _) =
@@ -359,7 +361,7 @@ fn thinkers_of_the_vendor_are_told_only_what_they_know() {
         assert_eq!(samples, (!named, !named), "{model} {dropped:?}");
         (body["reasoning"]["effort"].as_str().unwrap_or_default().to_owned(), named)
     };
-    for (model, off, least, most, thinks) in [
+    for (model, off, min, max, thinks) in [
         ("o3", "low", "low", "high", true),
         ("gpt-5", "minimal", "minimal", "high", true),
         ("gpt-5.1", "none", "low", "high", true),
@@ -373,8 +375,8 @@ fn thinkers_of_the_vendor_are_told_only_what_they_know() {
         ("other", "", "low", "high", false),
     ] {
         assert_eq!(said(model, Thinking::Off), (off.to_owned(), thinks), "{model}");
-        assert_eq!(said(model, Thinking::Effort(Effort::Minimal)), (least.to_owned(), thinks), "{model}");
-        assert_eq!(said(model, Thinking::Effort(Effort::Max)), (most.to_owned(), thinks), "{model}");
+        assert_eq!(said(model, Thinking::Effort(Effort::Minimal)), (min.to_owned(), thinks), "{model}");
+        assert_eq!(said(model, Thinking::Effort(Effort::Max)), (max.to_owned(), thinks), "{model}");
     }
 }
 

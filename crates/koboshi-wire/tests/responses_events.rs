@@ -253,7 +253,7 @@ fn numbers_and_types_may_be_missing() {
 }
 
 #[test]
-fn ends_are_told_apart() {
+fn ends_are_distinguished() {
     let incomplete = |reason: Value| {
         let mut response = response("incomplete", &json!([]));
         response["incomplete_details"] = json!({"reason": reason});

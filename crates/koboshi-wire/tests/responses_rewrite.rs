@@ -136,7 +136,7 @@ fn broken_calls_are_shown_with_one_result_each() {
 fn our_own_thoughts_can_be_taken_out() {
     let own = r#"{"type":"reasoning","id":"rs_kbs_1_0","summary":[]}"#;
     let kept = r#"{"role":"user","content":"x"}"#;
-    // Sealed by the vendor, whoever numbered it.
+    // Signed by the vendor, whatever its id.
     let other = r#"{"type":"reasoning","id":"rs_kbs_2_0","summary":[],"encrypted_content":"g"}"#;
     for (items, left) in [
         (format!("[{own}]"), "[]".to_owned()),

@@ -8,11 +8,10 @@
     reason = "helpers of tests"
 )]
 
-mod common;
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use crate::common;
 use bytes::Bytes;
 use koboshi::fault::Kind;
 use koboshi_wire::dialect::Dialect;
@@ -221,7 +220,7 @@ fn a_whole_stream_is_as_the_vendor_writes_it() {
     let mut stream = writer.open(Some(&json!({"source": "b"}))).to_vec();
     assert!(writer.open(None).is_empty(), "it opens once");
     for step in [thought("Let me"), thought(" see."), text("Hel"), text("lo\n\"you\"")] {
-        stream.extend(writer.say(&step));
+        stream.extend(writer.write_step(&step));
     }
     stream.extend(writer.keep_alive());
     stream.extend(writer.calls(&calls()));
@@ -234,7 +233,7 @@ fn a_whole_stream_is_as_the_vendor_writes_it() {
         writer.finish("stop", None).is_empty() && writer.keep_alive().is_empty(),
         "nothing comes after the end"
     );
-    assert!(writer.say(&text("x")).is_empty() && writer.calls(&calls()).is_empty());
+    assert!(writer.write_step(&text("x")).is_empty() && writer.calls(&calls()).is_empty());
     let heard = heard(&stream);
     assert_eq!((heard.text.as_str(), heard.thought.as_str()), ("Hello\n\"you\"", "Let me see."));
     assert_eq!(heard.finish, ["tool_calls"]);
@@ -252,7 +251,7 @@ fn an_end_is_never_nicer_than_it_was() {
         ("error_finish", "incomplete", "error_finish".into()),
     ] {
         let mut writer = Writer::new(head(), false);
-        let mut stream = writer.say(&text("cut")).to_vec();
+        let mut stream = writer.write_step(&text("cut")).to_vec();
         stream.extend(writer.finish(reason, None));
         let response = client(&stream);
         assert_eq!(
@@ -289,7 +288,7 @@ fn seals_go_to_their_vendor_alone() {
     ];
     for keep in [true, false] {
         let mut writer = Writer::new(head(), keep);
-        let mut stream: Vec<u8> = steps.iter().flat_map(|step| writer.say(step)).collect();
+        let mut stream: Vec<u8> = steps.iter().flat_map(|step| writer.write_step(step)).collect();
         stream.extend(writer.finish("stop", None));
         let output = client(&stream)["output"].clone();
         let kinds: Vec<_> =
@@ -312,8 +311,8 @@ fn seals_go_to_their_vendor_alone() {
 fn ids_are_such_as_the_vendor_takes_back() {
     for id in ["chatcmpl-9", "", "msg_é/:x", &"x".repeat(300)] {
         let mut writer = Writer::new(Head { id: id.into(), ..head() }, false);
-        let mut stream = writer.say(&thought("t")).to_vec();
-        stream.extend(writer.say(&text("t")));
+        let mut stream = writer.write_step(&thought("t")).to_vec();
+        stream.extend(writer.write_step(&text("t")));
         stream.extend(writer.calls(&calls()));
         stream.extend(writer.finish("tool_calls", None));
         let output = client(&stream)["output"].clone();
@@ -362,7 +361,7 @@ fn what_passed_raw_is_gone_on_with() {
             writer.passed(&reader.read(None, data).unwrap());
         }
         stream.extend(writer.open(None));
-        stream.extend(writer.say(&text("a time.")));
+        stream.extend(writer.write_step(&text("a time.")));
         stream.extend(writer.finish("stop", Some(&USAGE)));
         let response = client(&stream);
         let said = match cut {
@@ -379,7 +378,7 @@ fn what_passed_raw_is_gone_on_with() {
 #[test]
 fn calls_and_thoughts_that_passed_stand_in_the_response() {
     let mut first = Writer::new(head(), true);
-    let mut stream = first.say(&thought("hm")).to_vec();
+    let mut stream = first.write_step(&thought("hm")).to_vec();
     stream.extend(first.calls(&calls()));
     let mut writer = Writer::new(head(), true);
     let mut reader = Events::default();
@@ -394,7 +393,7 @@ fn calls_and_thoughts_that_passed_stand_in_the_response() {
 }
 
 #[test]
-fn calls_that_passed_interleaved_are_told_apart() {
+fn calls_that_passed_interleaved_are_distinguished() {
     let item = |index: u32, arguments: &str| {
         json!({"type": "function_call", "id": format!("fc_{index}"), "call_id": format!("call_{index}"),
         "name": "f", "arguments": arguments, "status": "completed"})
@@ -458,7 +457,7 @@ fn failure(kind: Kind) -> Failure<'static> {
 fn a_failed_stream_leaves_its_open_item_open() {
     let koboshi = json!({"kind": "connection_closed"});
     let mut writer = Writer::new(head(), false);
-    let mut stream = writer.say(&text("half a sent")).to_vec();
+    let mut stream = writer.write_step(&text("half a sent")).to_vec();
     stream.extend(writer.error(&Failure { koboshi: Some(&koboshi), ..failure(Kind::ConnectionClosed) }));
     golden("failed.sse", &stream);
     assert!(events(&stream).iter().all(|(name, _)| name != "response.output_item.done"));
@@ -474,7 +473,7 @@ fn a_failed_stream_leaves_its_open_item_open() {
 }
 
 #[test]
-fn codex_is_told_in_its_own_codes() {
+fn codex_gets_its_own_error_codes() {
     let code = |failure: Failure<'_>| {
         let response = client(&Writer::new(head(), false).error(&failure));
         let text = |value: &Value| value.as_str().unwrap().to_owned();
@@ -574,12 +573,12 @@ proptest! {
         let mut stream = Vec::new();
         for saying in &sayings {
             let bytes = match saying {
-                Saying::Text(said) => { expected.text.push_str(said); writer.say(&text(said)) }
-                Saying::Thought(said) => { expected.thought.push_str(said); writer.say(&thought(said)) }
-                Saying::Refusal(said) => { expected.refusal.push_str(said); writer.say(&refusal(said)) }
+                Saying::Text(said) => { expected.text.push_str(said); writer.write_step(&text(said)) }
+                Saying::Thought(said) => { expected.thought.push_str(said); writer.write_step(&thought(said)) }
+                Saying::Refusal(said) => { expected.refusal.push_str(said); writer.write_step(&refusal(said)) }
                 Saying::Signature(said) => {
                     if keep { expected.signature.push_str(said); }
-                    writer.say(&Step { signature: Some(said.as_str().into()), ..Step::default() })
+                    writer.write_step(&Step { signature: Some(said.as_str().into()), ..Step::default() })
                 }
                 Saying::Calls(all) => {
                     let first = expected.calls.len();

@@ -106,7 +106,7 @@ fn too_long_is_said_once_and_then_nothing() {
     let mut framer = Framer::new(16);
     framer.push(Bytes::from_static(b"data: short\n\ndata: this one is longer\n\n"));
     assert!(framer.next_frame().unwrap().is_ok());
-    assert_eq!(framer.next_frame(), Some(Err(FrameTooLong { longest: 16 })));
+    assert_eq!(framer.next_frame(), Some(Err(FrameTooLong { max_bytes: 16 })));
     framer.push(Bytes::from_static(b"data: x\n\n"));
     assert_eq!((framer.next_frame(), framer.pending(), framer.finish()), (None, 0, None));
 }
@@ -119,7 +119,7 @@ fn an_endless_line_is_refused_before_it_is_held() {
         match framer.next_frame() {
             None => assert!(framer.pending() <= 1000),
             Some(refused) => {
-                assert_eq!((refused, sent), (Err(FrameTooLong { longest: 1000 }), 1100));
+                assert_eq!((refused, sent), (Err(FrameTooLong { max_bytes: 1000 }), 1100));
                 break;
             }
         }

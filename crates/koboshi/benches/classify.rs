@@ -65,7 +65,9 @@ fn logs(c: &mut Criterion) {
     {
         group.throughput(Throughput::Bytes(text.len() as u64));
         group.bench_function(format!("64KB/{name}"), |b| {
-            b.iter(|| classifier.log(&AgentLog { text: black_box(text), exit_code: Some(1) }, &now))
+            b.iter(|| {
+                classifier.log(&AgentLog { text: black_box(text), exit_code: Some(1), since: None }, &now)
+            })
         });
     }
     group.finish();
@@ -99,7 +101,10 @@ fn linear(c: &mut Criterion) {
             group.throughput(Throughput::Bytes(bytes as u64));
             let id = |reader: &str| BenchmarkId::new(format!("{reader}/{kind}"), size);
             group.bench_function(id("log"), |b| {
-                b.iter(|| classifier.log(&AgentLog { text: black_box(&text), exit_code: Some(1) }, &now))
+                b.iter(|| {
+                    classifier
+                        .log(&AgentLog { text: black_box(&text), exit_code: Some(1), since: None }, &now)
+                })
             });
             group.bench_function(id("answer"), |b| {
                 let answer = Answer { status: Some(500), body: &text, ..Answer::default() };

@@ -85,7 +85,7 @@ fn queue(c: &mut Criterion) {
         let mut tickets: Vec<Ticket<&Gate>> = (0..waiting).filter_map(enter).collect();
         group.bench_function(format!("{waiting}/enter+leave"), |b| b.iter(|| enter(black_box(7)).is_some()));
         let middle = tickets.len() / 2;
-        let middle = tickets.get_mut(middle).expect("somebody waits");
+        let middle = tickets.get_mut(middle).expect("there are waiters");
         group.bench_function(format!("{waiting}/look"), |b| {
             b.iter(|| matches!(middle.poll(black_box(NOW)), koboshi::gate::TicketState::Wait { .. }))
         });

@@ -1,7 +1,7 @@
 //! What the loop guard costs a request that carries a conversation.
 //!
-//! A gateway judges every request anew, so the figure that counts is the whole judgement over a turn: of ordinary work and
-//! of answers as large as files, once with every call read anew and once with a cache that knows them. `cargo bench -p koboshi --bench guard` prints it; nothing asserts it.
+//! A gateway judges every request on its own, so the figure that counts is the whole judgement over a turn: of ordinary work and
+//! of answers as large as files, once with every call read again and once with a cache that knows them. `cargo bench -p koboshi --bench guard` prints it; nothing asserts it.
 
 #![allow(missing_docs, clippy::expect_used, clippy::semicolon_if_nothing_returned, reason = "a bench")]
 
@@ -69,7 +69,7 @@ fn judge(c: &mut Criterion) {
         let calls: Vec<Call<'_>> = made.iter().enumerate().map(|(batch, made)| made.call(batch)).collect();
         let mut group = c.benchmark_group(format!("guard/{} calls, answers of {bytes} bytes", calls.len()));
         group.throughput(Throughput::Elements(calls.len() as u64));
-        group.bench_function(BenchmarkId::from_parameter("read anew"), |b| {
+        group.bench_function(BenchmarkId::from_parameter("read again"), |b| {
             b.iter(|| guard.judge(black_box(&calls), &classifier, &now))
         });
         let cache = DigestCache::default();

@@ -2,7 +2,7 @@
 //!
 //! Run with `cargo run -p koboshi --example agent_loop`. Nothing is called for real: the model is a list of what it
 //! would say, and the tools answer from a table. What matters are the four places where the loop meets the guard: it
-//! tells the tracker every result, adds the note to the last result, ends the turn at a stop, and begins anew when the
+//! reports every result to the tracker, adds the note to the last result, ends the turn at a stop, and starts over when the
 //! user writes.
 
 #![allow(clippy::print_stdout, reason = "an example prints")]
@@ -12,7 +12,7 @@ use std::error::Error;
 use jiff::Zoned;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{Classifier, Rules};
-use koboshi::guard::{Guard, GuardPolicy, Handled, NOTE_MARK, Outcome, Tracker, Verdict};
+use koboshi::guard::{CallAdvice, Guard, GuardPolicy, NOTE_MARK, Outcome, Tracker, Verdict};
 
 /// A tool call as a model makes it.
 type Call = (&'static str, &'static str);
@@ -102,7 +102,7 @@ fn turn(tracker: &mut Tracker, responses: &[&[Call]], classifier: &Classifier, n
 }
 
 /// A program for people would print `koboshi_report::guard::suggestion_block` instead.
-fn say(handled: &Handled) {
+fn say(handled: &CallAdvice) {
     let Some(finding) = handled.judgement.gravest() else { return };
     let line = format!(
         "{}: {} of {}, calls {:?}, {}",

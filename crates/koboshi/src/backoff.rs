@@ -21,7 +21,7 @@
 //!
 //! # Anti-patterns
 //!
-//! - A policy without jitter in front of a shared provider: everyone returns in step.
+//! - A policy without jitter in front of a shared provider: all callers return at the same moments.
 //! - A first pause of zero.
 //! - The hint of an earlier attempt.
 

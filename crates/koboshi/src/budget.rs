@@ -18,7 +18,7 @@
 //!
 //! # Events
 //!
-//! None: [`RetryShare::withdraw`] answers, and the caller tells what it did.
+//! None: [`RetryShare::withdraw`] answers, and the caller reports what it did.
 //!
 //! # Anti-patterns
 //!
@@ -47,7 +47,7 @@ impl Default for RequestPolicy {
     }
 }
 
-/// What a request has spent so far.
+/// What a request has spent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttemptCount {
     /// Attempts on the target that just failed, that one included.
@@ -134,7 +134,7 @@ const SAVED_SECONDS: f64 = 10.0;
 pub struct RetryShare {
     deposit: i64,
     per_second: f64,
-    most: i64,
+    max: i64,
     balance: AtomicI64,
     /// When the floor was last paid in, in nanoseconds.
     paid: AtomicU64,
@@ -144,12 +144,12 @@ impl RetryShare {
     /// An account with its floor already paid in.
     #[must_use]
     pub fn new(policy: SharePolicy, now: Moment) -> Self {
-        let most = units(policy.per_second * SAVED_SECONDS).max(ONE);
+        let max = units(policy.per_second * SAVED_SECONDS).max(ONE);
         Self {
             deposit: units(policy.share),
             per_second: policy.per_second.max(0.0),
-            most,
-            balance: AtomicI64::new(most),
+            max,
+            balance: AtomicI64::new(max),
             paid: AtomicU64::new(now.nanos()),
         }
     }
@@ -195,10 +195,10 @@ impl RetryShare {
     }
 
     fn add(&self, units: i64) {
-        let most = self.most;
+        let max = self.max;
         // The closure never refuses, so the result says nothing.
         let _ = self.balance.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |balance| {
-            Some(balance.saturating_add(units).min(most))
+            Some(balance.saturating_add(units).min(max))
         });
     }
 }
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn the_floor_is_paid_in_full_however_often_it_is_asked() {
         let share = drained(SharePolicy { share: 0.0, per_second: 3.0 });
-        // Every 0.65 ms for ten seconds: each look earns 1.95 units.
+        // Every 0.65 ms for ten seconds: each withdrawal attempt earns 1.95 units.
         let taken = (0..15_385).filter(|n| share.withdraw(at(f64::from(*n) * 0.000_65))).count();
         assert!((29..=30).contains(&taken), "{taken}");
     }

@@ -41,8 +41,8 @@ impl Seed {
 
     /// A length between the two, both included as far as rounding allows.
     #[must_use]
-    pub fn between(self, least: Duration, most: Duration) -> Duration {
-        least.saturating_add(scaled(most.saturating_sub(least), self.fraction()))
+    pub fn between(self, min: Duration, max: Duration) -> Duration {
+        min.saturating_add(scaled(max.saturating_sub(min), self.fraction()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a piece of knowledge is about: one account, one model, one agent.
 //!
-//! Cooldowns, gates and breakers are kept per key, and everyone who shares a store finds the same key for the same
+//! Cooldowns, gates and breakers are kept per key, and all processes that share a store find the same key for the same
 //! thing. A key is what it names and a name, written `kind:name`: `account:main`, `model:openai/gpt-4o`,
 //! `agent:reviewer/website`. People type it (`koboshi resume account:main`), so it is short, printable and has
 //! one spelling.
@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::fault::Scope;
 
 /// Names longer than this are refused: they come from configs and people, and are kept in memory.
-pub const LONGEST_NAME: usize = 200;
+pub const MAX_NAME: usize = 200;
 
 /// What kind of thing a key names, from narrow to wide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -100,7 +100,7 @@ pub enum KeyError {
     #[error("the name of a key must not be empty: write it like `account:main`")]
     Empty,
     /// The name is too long.
-    #[error("the name of a key has {0} bytes, {LONGEST_NAME} are the most")]
+    #[error("the name of a key has {0} bytes, {MAX_NAME} are the most")]
     Long(usize),
     /// The name of an agent would be mistaken for agent and project.
     #[error("the name of an agent must not hold a `/`")]
@@ -119,7 +119,7 @@ impl ScopeKey {
         if name.is_empty() {
             return Err(KeyError::Empty);
         }
-        if name.len() > LONGEST_NAME {
+        if name.len() > MAX_NAME {
             return Err(KeyError::Long(name.len()));
         }
         if name.chars().any(char::is_control) {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_told_why() {
+    fn what_is_no_key_gets_the_reason() {
         assert_eq!("account:".parse::<ScopeKey>(), Err(KeyError::Empty));
         assert_eq!("account:a\nb".parse::<ScopeKey>(), Err(KeyError::Control));
         assert_eq!(format!("key:{}", "x".repeat(201)).parse::<ScopeKey>(), Err(KeyError::Long(201)));
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_network_is_nobody_elses_business() {
+    fn the_network_is_not_shared_with_other_machines() {
         assert!(!ScopeKey::new(ScopeLevel::Network, "local").unwrap().is_shared());
         assert!(ScopeKey::new(ScopeLevel::Provider, "local").unwrap().is_shared());
     }

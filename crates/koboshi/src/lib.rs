@@ -1,13 +1,13 @@
 //! Koboshi's core: it decides and touches nothing.
 //!
-//! Agents fall in many ways, and all of them are the same thing: **every failure becomes one
+//! Agents fail in many ways, and all of them take one form: **every failure becomes one
 //! [`Fault`](fault::Fault)**. This crate holds the fault table ([`fault`]), the readers that fill it
 //! ([`classify`]), the grammar of stated waits ([`wait`]), the one place where secrets are taken out of text
 //! ([`redact`]), and what to do about a fault: [`remedy`](remedy::remedy), with its pauses ([`backoff`])
 //! and what they may cost ([`budget`]). What was learned is kept per [`key`]: [`breaker`] stops sending to a target
 //! that keeps failing, [`gate`] keeps traffic below what a provider allows, [`cooldown`] lets a key rest until a
-//! stated or guessed time. [`supervise`] decides what the end of an agent's process means and who may start. [`call`] puts them together for one request. [`guard`] tells loops of tool calls from work.
-//! [`models`] knows what models can do and which parameters they take.
+//! stated or guessed time. [`supervise`] decides what the end of an agent's process means and which agent may start. [`call`] puts them together for one request. [`guard`] distinguishes loops of tool calls from work.
+//! [`models`] knows what models can do and which parameters they take. [`session`] is a conversation that survives its connections.
 //!
 //! No clock, no socket, no file, no async, no global: the time, the zone database and the rules are
 //! arguments. So every decision here can be tested, replayed and fuzzed, and the same decision serves
@@ -36,6 +36,9 @@ pub mod reask;
 #[cfg(feature = "redact")]
 pub mod redact;
 pub mod remedy;
+#[cfg(feature = "session")]
+pub mod session;
+pub mod spend;
 pub mod supervise;
 mod sync;
 pub mod time;

@@ -1,22 +1,22 @@
-//! What happens to a tool call whose arguments are refused: the model is told, and may answer again, a few times.
+//! What happens to a tool call whose arguments are refused: the model gets a correction and may answer again, a few times.
 //!
-//! A [`Lineage`] follows one call from its first broken answer to a good one or to the end of patience. Parallel calls have
-//! one each, so that one that cannot be mended ends alone. It decides and says in data ([`Ask`]); the words for model,
+//! A [`Lineage`] follows one call from its first broken answer to a good one or to the limit of attempts. Parallel calls have
+//! one each, so that one that cannot be corrected ends alone. It decides and returns data ([`Ask`]); the words for model,
 //! user and debug log are `koboshi-report`'s.
 //!
 //! ```
 //! use koboshi::args::{ArgsPolicy, Finish, check};
-//! use koboshi::reask::{Called, Lineage, ReaskPolicy, Step};
+//! use koboshi::reask::{Lineage, ModelCall, ReaskPolicy, Step};
 //!
 //! let policy = ReaskPolicy::default();
 //! let mut lineage = Lineage::new();
-//! let called = |text| Called { id: "call_1", tool: "move_to", text };
+//! let called = |text| ModelCall { id: "call_1", tool: "move_to", text };
 //! // Validate only, as a host without repair does.
 //! let judge = |text: &str| check(text, None, Finish::Done, &ArgsPolicy::strict());
 //!
 //! let broken = "{x: 100, y: 200}";
 //! let Step::Reask(ask) = lineage.next(&called(broken), &judge(broken), &policy) else { panic!() };
-//! assert_eq!((ask.attempt, ask.most), (1, 3));
+//! assert_eq!((ask.attempt, ask.max_attempts), (1, 3));
 //!
 //! let mended = r#"{"x": 100, "y": 200}"#;
 //! assert_eq!(lineage.next(&called(mended), &judge(mended), &policy), Step::Run(mended.to_owned()));
@@ -29,7 +29,7 @@
 //! | invalid answers that end a call | 3 |
 //! | the same text again, or cut by the output limit twice | ends it at once: a third identical try does not help |
 //! | excerpt of the broken arguments | 400 characters, redacted |
-//! | hint at the tool's schema, if it was told | [`LONGEST_HINT`] characters |
+//! | hint at the tool's schema, if it is known | [`MAX_HINT_CHARS`] characters |
 //!
 //! # Events
 //!
@@ -43,13 +43,13 @@
 //! - One counter for a whole conversation: parallel calls are independent.
 //! - Asking again with the same output limit for what the limit has cut.
 
-use crate::args::{Defect, LONGEST_HINT, Refusal, ToolSchema, Verdict};
+use crate::args::{Defect, MAX_HINT_CHARS, Refusal, ToolSchema, Verdict};
 use crate::redact::Redactor;
 
 /// How much of the broken arguments is sent back.
-const LONGEST_TEXT: usize = 400;
+const MAX_TEXT: usize = 400;
 
-/// How patient one is with a model.
+/// How many invalid answers are accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReaskPolicy {
@@ -65,7 +65,7 @@ impl Default for ReaskPolicy {
 
 /// A tool call as the model made it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Called<'a> {
+pub struct ModelCall<'a> {
     /// Its id.
     pub id: &'a str,
     /// The tool's name.
@@ -86,7 +86,7 @@ pub enum Step {
     GiveUp(Ask),
 }
 
-/// What the model must be told, as data.
+/// The correction that the model gets, as data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ask {
     /// Id of the call.
@@ -95,8 +95,8 @@ pub struct Ask {
     pub tool: String,
     /// Number of this invalid answer, from 1.
     pub attempt: u32,
-    /// The most that are borne.
-    pub most: u32,
+    /// The number of invalid answers that ends the call.
+    pub max_attempts: u32,
     /// What is wrong and where; its excerpt is redacted.
     pub refusal: Refusal,
     /// The broken arguments, redacted and shortened.
@@ -123,7 +123,7 @@ impl Lineage {
     }
 
     /// What to do with this answer. A good one resets the count, and so does the end.
-    pub fn next(&mut self, called: &Called<'_>, verdict: &Verdict, policy: &ReaskPolicy) -> Step {
+    pub fn next(&mut self, called: &ModelCall<'_>, verdict: &Verdict, policy: &ReaskPolicy) -> Step {
         self.next_with(None, called, verdict, policy)
     }
 
@@ -131,7 +131,7 @@ impl Lineage {
     pub fn next_with(
         &mut self,
         schema: Option<&ToolSchema>,
-        called: &Called<'_>,
+        called: &ModelCall<'_>,
         verdict: &Verdict,
         policy: &ReaskPolicy,
     ) -> Step {
@@ -151,10 +151,10 @@ impl Lineage {
             id: called.id.to_owned(),
             tool: called.tool.to_owned(),
             attempt: self.invalid,
-            most: policy.max_attempts,
+            max_attempts: policy.max_attempts,
             refusal: Refusal { excerpt: refusal.redacted_excerpt(called.text, &redactor), ..refusal.clone() },
-            text: redactor.excerpt(called.text, LONGEST_TEXT),
-            hint: schema.map(|schema| redactor.excerpt(&schema.hint(), LONGEST_HINT)).unwrap_or_default(),
+            text: redactor.excerpt(called.text, MAX_TEXT),
+            hint: schema.map(|schema| redactor.excerpt(&schema.hint(), MAX_HINT_CHARS)).unwrap_or_default(),
             cut,
         };
         if self.invalid >= policy.max_attempts || same_again {
@@ -171,8 +171,8 @@ mod tests {
     use super::*;
     use crate::args::{ArgsPolicy, Finish, check};
 
-    fn called(text: &str) -> Called<'_> {
-        Called { id: "call_1", tool: "write", text }
+    fn called(text: &str) -> ModelCall<'_> {
+        ModelCall { id: "call_1", tool: "write", text }
     }
 
     fn next(lineage: &mut Lineage, text: &str, finish: Finish) -> Step {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_third_invalid_answer_ends_it_and_the_count_starts_anew() {
+    fn the_third_invalid_answer_ends_it_and_the_count_starts_again() {
         let mut lineage = Lineage::new();
         for (text, attempt) in [("{x: 1}", 1), ("{x: 2}", 2)] {
             assert!(
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_answer_starts_the_count_anew() {
+    fn a_good_answer_restarts_the_count() {
         let mut lineage = Lineage::new();
         next(&mut lineage, "{x: 1}", Finish::Done);
         assert_eq!(next(&mut lineage, "{}", Finish::Done), Step::Run("{}".to_owned()));
@@ -215,7 +215,7 @@ mod tests {
         let key = "sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
         let text = format!("{{key: \"{key}\", text: \"{}\"}}", "x ".repeat(10_000));
         let Step::Reask(ask) = next(&mut Lineage::new(), &text, Finish::Done) else { panic!("a re-ask") };
-        assert!(ask.text.chars().count() <= LONGEST_TEXT);
+        assert!(ask.text.chars().count() <= MAX_TEXT);
         assert!(!ask.text.contains(key) && !ask.refusal.excerpt.contains(key), "{ask:?}");
     }
 

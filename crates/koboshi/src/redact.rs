@@ -17,6 +17,7 @@
 
 mod bare;
 mod echo;
+mod given;
 mod rules;
 mod value;
 
@@ -30,6 +31,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 pub use echo::without_echoes;
+pub use given::GivenValues;
 use rules::{RULES, Rule};
 
 /// How every mark begins; the label and `]` follow.
@@ -59,7 +61,7 @@ impl Default for Redactor {
 }
 
 /// A part of the text to be replaced.
-struct Hit {
+struct SecretSpan {
     start: usize,
     end: usize,
     label: &'static str,
@@ -112,7 +114,7 @@ impl Redactor {
         if kept.len() == redacted.len() {
             return kept;
         }
-        // Shortening puts words next to each other that were not: look once more, until nothing changes.
+        // Shortening puts words next to each other that were not: search again, until nothing changes.
         for _ in 0..4 {
             match self.redact(&kept) {
                 Cow::Borrowed(_) => return kept,
@@ -164,7 +166,7 @@ fn near(text: &str, part: Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Finds every secret, from left to right. Marks cut the text into pieces that are read on their own.
-fn for_each_hit(any: &Regex, text: &str, mut act: impl FnMut(Hit)) {
+fn for_each_hit(any: &Regex, text: &str, mut act: impl FnMut(SecretSpan)) {
     let mut pos = 0;
     while pos < text.len() {
         let (piece_end, next) = next_mark(text, pos);
@@ -181,13 +183,13 @@ fn for_each_hit(any: &Regex, text: &str, mut act: impl FnMut(Hit)) {
 }
 
 /// Finds the secrets that nothing announces, in a part that is read on its own.
-fn for_each_bare(text: &str, part: Range<usize>, act: &mut impl FnMut(Hit)) {
+fn for_each_bare(text: &str, part: Range<usize>, act: &mut impl FnMut(SecretSpan)) {
     let alone = text.get(part.clone()).unwrap_or_default();
     let mut at = 0;
     // Each time from the last one on: that is how it is read the next time, when a mark stands there.
     while let Some((found, label)) = alone.get(at..).and_then(bare::find) {
         let start = part.start + at;
-        act(Hit { start: start + found.start, end: start + found.end, label });
+        act(SecretSpan { start: start + found.start, end: start + found.end, label });
         at += found.end;
     }
 }
@@ -202,7 +204,7 @@ fn push_mark(out: &mut String, label: &str) {
 const EXAMINED: usize = 16 * 1024;
 
 /// The first secret at or after `from`. `marked` says that a mark follows the text.
-fn find(any: &Regex, text: &str, from: usize, marked: bool) -> Option<Hit> {
+fn find(any: &Regex, text: &str, from: usize, marked: bool) -> Option<SecretSpan> {
     let mut at = from;
     loop {
         // A slice, not `captures_at`: what stands after a mark is read the same way the next time.
@@ -214,7 +216,7 @@ fn find(any: &Regex, text: &str, from: usize, marked: bool) -> Option<Hit> {
         if let Some(span) = value::locate(rule, rest, whole.range(), marked)
             && span.start < span.end
         {
-            return Some(Hit { start: at + span.start, end: at + span.end, label: rule.label });
+            return Some(SecretSpan { start: at + span.start, end: at + span.end, label: rule.label });
         }
         at += whole.end().max(1);
     }

@@ -1,6 +1,6 @@
 //! What to do about a fault: one function that can be read against the table.
 //!
-//! [`remedy`] is told the fault, what the request has spent, how many other targets are left, what is allowed, and
+//! [`remedy`] gets the fault, what the request has spent, how many other targets are left, what is allowed, and
 //! the time; it answers with one [`Remedy`]. It knows no clock and keeps no state: gateway, supervisor and your own
 //! loop get the same answer for the same facts.
 //!
@@ -14,7 +14,7 @@
 //! | a rate limit without a stated wait, another target left | `Elsewhere` |
 //! | the same target may be tried, and the stated wait is within patience | `Wait`, never shorter than a quick retry |
 //! | … and the stated wait is longer, or reaches past the deadline | `Elsewhere`, never a shorter wait |
-//! | a transient fault, another target left | one quick `Again`, then `Elsewhere`; after a timeout `Elsewhere` at once |
+//! | a transient fault, another target left | one quick `Again`, then `Elsewhere`; after a timeout, or more than 5 s without content, `Elsewhere` at once |
 //! | a transient fault, nothing else left | `Again` for all attempts |
 //! | only another target may succeed | `Elsewhere` |
 //! | nothing may succeed now | `Degrade` or `Stop` |
@@ -54,6 +54,9 @@ use crate::chance::Seed;
 use crate::fault::{Fault, Kind};
 use crate::time::Moment;
 
+/// A connection that dies after this long without content was a silent one: the client would wait as long once more.
+const MAX_QUICK_FAULT: Duration = Duration::from_secs(5);
+
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -74,7 +77,7 @@ pub enum Remedy {
     Elsewhere,
     /// Try again with a smaller request.
     Trim,
-    /// Tell the model what was wrong and let it answer again.
+    /// Send the model what was wrong and let it answer again.
     Reask,
     /// Give a lesser answer: from the cache, a simpler model, a fixed text.
     Degrade,
@@ -82,14 +85,14 @@ pub enum Remedy {
     Stop,
 }
 
-/// What is known about the request so far.
+/// What is known about the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct History {
     /// Attempts made, the failed one included.
     pub spent: AttemptCount,
     /// The pause before the failed attempt, if there was one.
     pub pause: Option<Duration>,
-    /// How often the model was told to correct a tool call.
+    /// How often the model was asked to correct a tool call.
     pub reasks: u32,
     /// How often the request was made smaller.
     pub trims: u32,
@@ -97,6 +100,8 @@ pub struct History {
     pub deadline: Option<Moment>,
     /// Whether the shared account pays for one more same-target retry.
     pub retry_paid: bool,
+    /// How long the failed attempt was without content; none where content had come.
+    pub silence: Option<Duration>,
 }
 
 /// What is left besides the failed target.
@@ -121,9 +126,9 @@ pub struct RemedyPolicy {
     /// The pause before the one quick retry while other targets are left.
     pub quick: Duration,
     /// How often a broken tool call is sent back to the model.
-    pub most_reasks: u32,
+    pub max_reasks: u32,
     /// How often a request may be made smaller; 0 forbids it.
-    pub most_trims: u32,
+    pub max_trims: u32,
     /// A refusal by one vendor's content policy may be taken to another.
     pub route_around_filters: bool,
 }
@@ -134,8 +139,8 @@ impl Default for RemedyPolicy {
             request: RequestPolicy::default(),
             backoff: BackoffPolicy::SERVICE,
             quick: Duration::from_millis(100),
-            most_reasks: 2,
-            most_trims: 0,
+            max_reasks: 2,
+            max_trims: 0,
             route_around_filters: false,
         }
     }
@@ -158,7 +163,7 @@ pub fn remedy(
     match fault.kind {
         Kind::ContentFiltered if !policy.route_around_filters => Remedy::Stop,
         Kind::ContextTooLarge => case.smaller_or_elsewhere(),
-        Kind::ToolArgumentsInvalid if history.reasks < policy.most_reasks && !case.must_turn() => {
+        Kind::ToolArgumentsInvalid if history.reasks < policy.max_reasks && !case.must_turn() => {
             Remedy::Reask
         }
         Kind::ToolArgumentsInvalid => case.elsewhere(),
@@ -207,7 +212,7 @@ impl Case<'_> {
         if self.can_turn() {
             return Remedy::Elsewhere;
         }
-        if self.history.trims < self.policy.most_trims { Remedy::Trim } else { Remedy::Stop }
+        if self.history.trims < self.policy.max_trims { Remedy::Trim } else { Remedy::Stop }
     }
 
     /// The same target may be tried again; whether it should, and when.
@@ -239,7 +244,8 @@ impl Case<'_> {
 
     fn one_quick_retry(&self) -> Remedy {
         // A target that stayed silent is not asked again while another can answer.
-        let silent = self.fault.kind == Kind::Timeout;
+        let silence = self.history.silence.unwrap_or_default();
+        let silent = self.fault.kind == Kind::Timeout || silence > MAX_QUICK_FAULT;
         // A limit that does not say how long it lasts is not over in a tenth of a second.
         let limited = self.fault.kind == Kind::RateLimited;
         if silent || limited || self.history.spent.on_target > 1 || !self.fits(self.policy.quick) {

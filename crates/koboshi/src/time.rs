@@ -1,4 +1,4 @@
-//! Points on a monotonic clock, told by the caller, which has a clock.
+//! Points on a monotonic clock. The caller has the clock and hands them in.
 //!
 //! Waiting, windows and open times are counted on a clock that never jumps; wall time is only for what
 //! people see and for resets that were stated as an instant. The core has neither clock: every decision

@@ -92,7 +92,7 @@ where
 {
     type Response = S::Response;
     type Error = BreakerError<S::Error>;
-    type Future = Guarded<S::Future, C, J>;
+    type Future = BreakerFuture<S::Future, C, J>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         self.inner.poll_ready(context).map_err(BreakerError::Inner)
@@ -101,19 +101,21 @@ where
     fn call(&mut self, request: R) -> Self::Future {
         // The inner service is called only with a permit: a refused request costs the target nothing.
         let state = match self.breaker.admit_owned((self.clock)()) {
-            Ok(permit) => GuardedState::Admitted { inner: self.inner.call(request), permit: Some(permit) },
-            Err(refused) => GuardedState::Refused { refused },
+            Ok(permit) => {
+                BreakerFutureState::Admitted { inner: self.inner.call(request), permit: Some(permit) }
+            }
+            Err(refused) => BreakerFutureState::Refused { refused },
         };
-        Guarded { state, clock: self.clock.clone(), judge: self.judge.clone() }
+        BreakerFuture { state, clock: self.clock.clone(), judge: self.judge.clone() }
     }
 }
 
 pin_project! {
     /// A call through a breaker.
     #[must_use = "futures do nothing unless polled"]
-    pub struct Guarded<F, C, J> {
+    pub struct BreakerFuture<F, C, J> {
         #[pin]
-        state: GuardedState<F>,
+        state: BreakerFutureState<F>,
         clock: C,
         judge: J,
     }
@@ -121,13 +123,13 @@ pin_project! {
 
 pin_project! {
     #[project = StateProjection]
-    enum GuardedState<F> {
+    enum BreakerFutureState<F> {
         Admitted { #[pin] inner: F, permit: Option<Permit<Arc<Breaker>>> },
         Refused { refused: Refused },
     }
 }
 
-impl<F, C, J, T, E> Future for Guarded<F, C, J>
+impl<F, C, J, T, E> Future for BreakerFuture<F, C, J>
 where
     F: Future<Output = Result<T, E>>,
     C: Fn() -> Moment,

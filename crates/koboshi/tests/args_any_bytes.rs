@@ -6,10 +6,9 @@
 #[path = "../../../fuzz/args_checks.rs"]
 #[expect(clippy::expect_used, reason = "checks of a test")]
 mod args_checks;
-mod args_kit;
 
+use crate::args_kit::exact;
 use args_checks::Bench;
-use args_kit::exact;
 use koboshi::args::{ArgsPolicy, Defect, Feed, Finish, ToolSchema, Verdict, check, split_calls};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -54,10 +53,10 @@ fn edited() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// So many cases, or `KOBOSHI_CASES`.
+/// The number of cases: `KOBOSHI_CASES`, or this one.
 fn cases(count: u32) -> ProptestConfig {
-    let told = std::env::var("KOBOSHI_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig { cases: told.unwrap_or(count), failure_persistence: None, ..ProptestConfig::default() }
+    let set = std::env::var("KOBOSHI_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig { cases: set.unwrap_or(count), failure_persistence: None, ..ProptestConfig::default() }
 }
 
 #[test]
@@ -165,7 +164,7 @@ fn a_feed_knows_when_the_object_is_complete_and_how_much_is_held() {
 #[test]
 fn a_feed_is_bounded_and_says_so() {
     let policy = ArgsPolicy::default().with(|policy| {
-        policy.most_bytes = 10;
+        policy.max_bytes = 10;
     });
     let mut feed = Feed::new(policy);
     feed.push("{\"a\":");

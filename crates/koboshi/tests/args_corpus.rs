@@ -5,9 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod args_kit;
-
-use args_kit::{Exact, exact};
+use crate::args_kit::{Exact, exact};
 use koboshi::args::{ArgsPolicy, Finish, ToolSchema, Verdict, check};
 
 struct Case {

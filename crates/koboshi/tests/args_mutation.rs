@@ -1,15 +1,13 @@
 //! Valid arguments with one known defect: the original value or a refusal, never a third value.
 //!
-//! A third value is what runs a tool with arguments that nobody wrote. 20,000 cases here; `KOBOSHI_CASES` for more, `KOBOSHI_SEED` for others.
-//! A defect that leaves strict JSON behind which satisfies the schema cannot be seen by anybody, and is not counted.
+//! A third value is what runs a tool with arguments that the model did not write. 20,000 cases here; `KOBOSHI_CASES` for more, `KOBOSHI_SEED` for others.
+//! A defect that leaves strict JSON behind which satisfies the schema cannot be noticed, and is not counted.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
-mod args_kit;
-
 use std::collections::BTreeMap;
 
-use args_kit::exact;
+use crate::args_kit::exact;
 use koboshi::args::{ArgsPolicy, Finish, ToolSchema, Verdict, check};
 use serde_json::{Map, Value, json};
 

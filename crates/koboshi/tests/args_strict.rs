@@ -271,7 +271,7 @@ fn the_depth_is_bounded_and_the_bound_is_exact() {
     }
 }
 
-/// What RFC 8259 leaves to the reader must only be survived; what we decided is told here.
+/// What RFC 8259 leaves to the reader must only be survived; what we decided is listed here.
 #[test]
 fn what_is_left_to_us_is_survived_and_decided() {
     // No text holds half a surrogate pair.
@@ -296,7 +296,7 @@ fn what_is_left_to_us_is_survived_and_decided() {
     }
 }
 
-/// Beside the library that everybody uses, on texts that are nearly JSON.
+/// Compared with the most widely used library, on texts that are nearly JSON.
 #[test]
 fn another_strict_reader_says_the_same() {
     const PIECES: &[&str] = &[

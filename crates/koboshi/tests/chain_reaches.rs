@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use koboshi::breaker::{Breaker, BreakerPolicy, Forced};
+use koboshi::breaker::{Breaker, BreakerPolicy, ForcedMode};
 use koboshi::budget::{RetryShare, SharePolicy};
 use koboshi::call::{Call, Next};
 use koboshi::chance::Seed;
@@ -36,7 +36,7 @@ fn fault(kind: Kind, wait: Option<u64>) -> Fault {
     fault
 }
 
-/// Faults that say nothing against asking somebody else.
+/// Faults after which another target may succeed.
 fn kinds() -> Vec<Kind> {
     let filtered = |kind: &Kind| *kind != Kind::ContentFiltered;
     let others = |kind: &Kind| Fault::of(*kind, "test").advice.other;
@@ -67,7 +67,7 @@ proptest! {
         let breaker = |one: &Behaviour| {
             let breaker = Breaker::new(BreakerPolicy::BOTH, Seed::new(seed), Moment::START).unwrap();
             if one.is_open {
-                breaker.force(Forced::Open, Moment::START);
+                breaker.force(ForcedMode::Open, Moment::START);
             }
             Arc::new(breaker)
         };

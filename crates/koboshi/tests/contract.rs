@@ -187,7 +187,7 @@ fn breaker_edge_config() {
         policy.probe = BreakerPolicy::BOTH.probe.with(|policy| {
             policy.permits = 1;
             policy.successes = 1;
-            policy.longest = Duration::from_nanos(1);
+            policy.timeout = Duration::from_nanos(1);
             policy.last_target_every = None;
         });
     });
@@ -331,7 +331,8 @@ fn call_clock_jump() {
 fn call_edge_config() {
     let share = RetryShare::new(SharePolicy::default(), at(0));
     let policy = RemedyPolicy::default();
-    let nobody: [&Breaker; 0] = [];
-    let end = Call::new(&nobody, &share, &policy, SEED).run(|| at(0), |_| {}, |_| Ok::<(), Box<Fault>>(()));
+    let no_targets: [&Breaker; 0] = [];
+    let end =
+        Call::new(&no_targets, &share, &policy, SEED).run(|| at(0), |_| {}, |_| Ok::<(), Box<Fault>>(()));
     assert_eq!(end, Err(End::Nothing));
 }

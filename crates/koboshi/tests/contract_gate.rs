@@ -1,4 +1,4 @@
-//! What everybody may rely on at a gate: admission, cancellation, clocks and edges of its settings.
+//! What callers may rely on at a gate: admission, cancellation, clocks and edges of its settings.
 //!
 //! One test for each cell of the contract matrix; the names are the cells.
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::gate::{
-    Allowance, Cost, Entry, Gate, GateDelay, GatePolicy, LARGEST_QUEUE, Limit, Refill, Refusal, Tenant,
+    Allowance, Cost, Entry, Gate, GateDelay, GatePolicy, Limit, MAX_QUEUE, Refill, Refusal, Tenant,
     TicketState,
 };
 use koboshi::time::Moment;
@@ -63,7 +63,7 @@ fn gate_admission() {
     let inside = gate.reserve(ONE, at(0)).unwrap();
     let Entry::Wait(mut waiting) = gate.enter(&tenant(), ONE, at(1000), at(0)) else { panic!("it waits") };
     drop(inside);
-    assert!(gate.reserve(ONE, at(1)).is_err(), "nobody overtakes a waiter");
+    assert!(gate.reserve(ONE, at(1)).is_err(), "no caller overtakes a waiter");
     assert!(matches!(waiting.poll(at(1)), TicketState::In(_)));
 
     let gate = Arc::new(Gate::new(GatePolicy::default(), at(0)));
@@ -81,7 +81,7 @@ fn gate_admission() {
     assert_eq!(passed, 100, "two tokens each");
 }
 
-/// Whoever gives up gives back: unsent reservations whole, sent ones their place, tickets their turn.
+/// A dropped guard gives back what it holds: unsent reservations everything, sent ones their place, tickets their turn.
 #[test]
 fn gate_cancellation() {
     let gate = Gate::new(
@@ -150,10 +150,10 @@ fn gate_edge_config() {
         at(0),
     );
     let _inside = gate.reserve(ONE, at(0)).unwrap();
-    let waiting = (0..=LARGEST_QUEUE).map(|_| gate.enter(&tenant(), ONE, at(5000), at(0)));
+    let waiting = (0..=MAX_QUEUE).map(|_| gate.enter(&tenant(), ONE, at(5000), at(0)));
     let waiting: Vec<_> = waiting.collect();
     assert!(matches!(waiting.last(), Some(Entry::Refused(Refusal::Full))));
-    assert_eq!(gate.snapshot(at(0)).waiting, usize::try_from(LARGEST_QUEUE).unwrap());
+    assert_eq!(gate.snapshot(at(0)).waiting, usize::try_from(MAX_QUEUE).unwrap());
 
     let gate = Gate::new(base, at(0));
     gate.learn(Limit::Tokens, requests(Some(10), 10, Some(Duration::from_secs(10))), at(0));
@@ -175,7 +175,7 @@ fn gate_edge_config() {
 
     for length in [Duration::ZERO, Duration::MAX] {
         let policy = base.with(|policy| {
-            policy.longest_wait = length;
+            policy.max_wait = length;
             policy.stagger = length;
             policy.forget_after = length;
             policy.concurrency = Some(1);

@@ -69,9 +69,9 @@ fn classifier() -> Classifier {
     Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::bundled())
 }
 
-/// How the cases are told.
+/// How the cases are presented.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Telling {
+enum Form {
     AsTheyAre,
     /// No wire format with an error flag.
     WithoutFlags,
@@ -79,8 +79,8 @@ enum Telling {
     WithNoise,
 }
 
-fn output(call: &Entry, at: usize, telling: Telling) -> String {
-    if telling != Telling::WithNoise || call.is_error != Some(true) {
+fn output(call: &Entry, at: usize, form: Form) -> String {
+    if form != Form::WithNoise || call.is_error != Some(true) {
         return call.output.clone();
     }
     let id = at * 7919;
@@ -93,7 +93,7 @@ fn output(call: &Entry, at: usize, telling: Telling) -> String {
 /// The index of the first stop, and all judgements up to it.
 fn play(
     case: &Case,
-    telling: Telling,
+    form: Form,
     guard: &Guard,
     classifier: &Classifier,
     caches: &[DigestCache],
@@ -104,7 +104,7 @@ fn play(
         .map(|call| call.args.as_str().map_or_else(|| call.args.to_string(), str::to_owned))
         .collect();
     let outputs: Vec<String> =
-        case.calls.iter().enumerate().map(|(at, call)| output(call, at, telling)).collect();
+        case.calls.iter().enumerate().map(|(at, call)| output(call, at, form)).collect();
     let calls: Vec<Call<'_>> = case
         .calls
         .iter()
@@ -113,7 +113,7 @@ fn play(
             tool: &call.tool,
             args,
             output,
-            is_error: call.is_error.filter(|_| telling != Telling::WithoutFlags),
+            is_error: call.is_error.filter(|_| form != Form::WithoutFlags),
             turn: call.turn,
             batch: call.batch,
         })
@@ -131,7 +131,7 @@ fn play(
         }
         for cache in caches.iter().filter(|_| is_read_again) {
             let known = guard.judge_with(cache, &calls[..end], classifier, &now());
-            assert_eq!(known, judgement, "{}: known and read anew are the same", case.id);
+            assert_eq!(known, judgement, "{}: known and read again are the same", case.id);
         }
         let stops = judgement.verdict == Verdict::Stop;
         judgements.push(judgement);
@@ -156,7 +156,7 @@ struct Score {
     misses: Vec<String>,
 }
 
-fn score(telling: Telling) -> Score {
+fn score(form: Form) -> Score {
     let classifier = classifier();
     let source = Guard::new(GuardPolicy::source()).unwrap();
     let gateway = gateway();
@@ -165,7 +165,7 @@ fn score(telling: Telling) -> Score {
     let mut score = Score::default();
     for case in &cases() {
         let guard = if case.limits == Limits::Source { &source } else { &gateway };
-        let (stopped, judgements) = play(case, telling, guard, &classifier, &caches);
+        let (stopped, judgements) = play(case, form, guard, &classifier, &caches);
         let range = case.expect.stop_ok.or(case.expect.stop_after.map(|at| (at, at)));
         let right = match (stopped, range) {
             (None, None) => true,
@@ -193,8 +193,8 @@ fn score(telling: Telling) -> Score {
 }
 
 #[track_caller]
-fn at_least_93_in_100_are_right_with_at_most_one_false_stop(telling: Telling) {
-    let score = score(telling);
+fn at_least_93_in_100_are_right_with_at_most_one_false_stop(form: Form) {
+    let score = score(form);
     assert!(
         score.right * 100 >= score.all * 93 && score.false_stops <= 1,
         "{} of {} right, {} false stops, {} late or missed:\n{}",
@@ -208,17 +208,17 @@ fn at_least_93_in_100_are_right_with_at_most_one_false_stop(telling: Telling) {
 
 #[test]
 fn the_labelled_sequences_stop_where_they_should() {
-    at_least_93_in_100_are_right_with_at_most_one_false_stop(Telling::AsTheyAre);
+    at_least_93_in_100_are_right_with_at_most_one_false_stop(Form::AsTheyAre);
 }
 
 #[test]
 fn they_do_where_no_flag_says_what_failed() {
-    at_least_93_in_100_are_right_with_at_most_one_false_stop(Telling::WithoutFlags);
+    at_least_93_in_100_are_right_with_at_most_one_false_stop(Form::WithoutFlags);
 }
 
 #[test]
 fn ids_times_and_colours_change_nothing() {
-    at_least_93_in_100_are_right_with_at_most_one_false_stop(Telling::WithNoise);
+    at_least_93_in_100_are_right_with_at_most_one_false_stop(Form::WithNoise);
 }
 
 /// The limits of the gateway are looser: what is work for the others is work for them.
@@ -226,8 +226,8 @@ fn ids_times_and_colours_change_nothing() {
 fn work_is_work_at_the_limits_of_the_gateway() {
     let (guard, classifier) = (gateway(), classifier());
     for case in cases().iter().filter(|case| case.expect.stop_after.is_none()) {
-        for telling in [Telling::AsTheyAre, Telling::WithoutFlags, Telling::WithNoise] {
-            let (stopped, _) = play(case, telling, &guard, &classifier, &[]);
+        for form in [Form::AsTheyAre, Form::WithoutFlags, Form::WithNoise] {
+            let (stopped, _) = play(case, form, &guard, &classifier, &[]);
             assert_eq!(stopped, None, "{} {}", case.id, case.kind);
         }
     }

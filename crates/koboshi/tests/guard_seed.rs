@@ -10,7 +10,7 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{CATEGORIES, Classifier, Rules};
 use koboshi::fault::Kind;
 use koboshi::guard::{
-    Call, Guard, GuardPolicy, HISTORY, Handled, Outcome, Rule, Suggestion, Tracker, Verdict,
+    Call, CallAdvice, Guard, GuardPolicy, HISTORY, Outcome, Rule, Suggestion, Tracker, Verdict,
 };
 
 static CLASSIFIER: LazyLock<Classifier> =
@@ -31,11 +31,11 @@ fn outcome<'a>(tool: &'a str, args: &'a str, output: &'a str) -> Outcome<'a> {
     Outcome { tool, args, output, batch: None }
 }
 
-fn fail(tracker: &mut Tracker, tool: &str, args: &str, output: &str) -> Handled {
+fn fail(tracker: &mut Tracker, tool: &str, args: &str, output: &str) -> CallAdvice {
     tracker.handle_function_error(&outcome(tool, args, output), &CLASSIFIER, &now())
 }
 
-fn succeed(tracker: &mut Tracker, tool: &str, args: &str, output: &str) -> Handled {
+fn succeed(tracker: &mut Tracker, tool: &str, args: &str, output: &str) -> CallAdvice {
     tracker.handle_function_success(&outcome(tool, args, output), &CLASSIFIER, &now())
 }
 
@@ -53,7 +53,7 @@ fn three_similar_errors_stop_with_a_suggestion_block() {
     assert!(!fail(&mut tracker, "run_code", "{}", FONT).stop_retrying);
     let second = fail(&mut tracker, "run_code", "{}", FONT);
     assert!(!second.stop_retrying && second.suggestion.is_none());
-    assert_eq!(second.judgement.verdict, Verdict::Note, "the model is told before it is stopped");
+    assert_eq!(second.judgement.verdict, Verdict::Note, "the model gets a note before it is stopped");
     let third = fail(&mut tracker, "run_code", "{}", FONT);
     assert!(third.stop_retrying && tracker.stop_retrying());
     let suggestion = third.suggestion.unwrap();

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use koboshi::breaker::{Breaker, BreakerPolicy, Forced, Mode};
+use koboshi::breaker::{Breaker, BreakerPolicy, ForcedMode, Mode};
 use koboshi::budget::{RetryShare, SharePolicy};
 use koboshi::chance::Seed;
 use koboshi::gate::{Allowance, Cost, Gate, GatePolicy, Limit, Refill};
@@ -87,7 +87,7 @@ fn one_probe_at_a_time_and_none_is_lost() {
         let thread = thread::spawn(move || ask(&other));
         let here = ask(&breaker);
         let there = thread.join().unwrap();
-        assert!(here || there, "somebody was let through");
+        assert!(here || there, "one of them was let through");
         assert!(breaker.admit(at(5)).unwrap().is_probe(), "and the permit came back");
     });
 }
@@ -141,7 +141,7 @@ fn an_operator_and_a_failure_never_fight() {
                 permit.fail(at(0));
             }
         });
-        breaker.force(Forced::Closed, at(0));
+        breaker.force(ForcedMode::Closed, at(0));
         thread.join().unwrap();
         assert_eq!(breaker.mode(), Mode::ForcedClosed);
         breaker.release(at(0));
@@ -218,7 +218,7 @@ fn the_last_place_is_given_once() {
         let here = pass(&gate);
         let there = thread.join().unwrap();
         assert!(here ^ there);
-        assert!(gate.check(at(0)).is_err(), "and everybody sees that none is left");
+        assert!(gate.check(at(0)).is_err(), "and both threads see that none is left");
     });
 }
 

@@ -1,6 +1,6 @@
 //! The breaker against a naive model: random schedules, every answer compared.
 //!
-//! The model keeps the whole history of its generation in a list and works everything out anew at each step; it shares
+//! The model keeps the whole history of its generation in a list and computes everything again at each step; it shares
 //! no code with the breaker.
 
 #![allow(
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::breaker::{
-    Breaker, BreakerPolicy, BreakerSnapshot, Forced, Mode, Outcome, Permit, SlowPolicy, Span,
+    Breaker, BreakerPolicy, BreakerSnapshot, ForcedMode, Mode, Outcome, Permit, SlowPolicy, Span,
 };
 use koboshi::chance::Seed;
 use koboshi::time::Moment;
@@ -28,8 +28,9 @@ enum Step {
     Record { which: usize, outcome: Outcome },
     Drop { which: usize },
     Advance { millis: u64 },
-    Force(Forced),
+    Force(ForcedMode),
     Release,
+    Reset,
     Hint,
 }
 
@@ -111,8 +112,8 @@ impl Model {
             Mode::Open => self.enter(Mode::Probing, now),
             _ => {}
         }
-        let longest = self.policy.probe.longest;
-        self.out.retain(|(_, since)| now < since.after(longest));
+        let timeout = self.policy.probe.timeout;
+        self.out.retain(|(_, since)| now < since.after(timeout));
         if self.out.len() >= self.policy.probe.permits as usize {
             if !last || self.next_paced.is_none_or(|next| now < next) {
                 return None;
@@ -164,7 +165,7 @@ impl Model {
 
     fn is_bad(&self, now: Moment) -> bool {
         let streak = self.ended.iter().rev().take_while(|call| call.1).count() as u32;
-        if self.policy.consecutive.is_some_and(|most| streak >= most) && !self.wary {
+        if self.policy.consecutive.is_some_and(|max| streak >= max) && !self.wary {
             return true;
         }
         let Some(window) = self.policy.window else { return false };
@@ -177,7 +178,7 @@ impl Model {
             _ => unreachable!(),
         };
         let share = |count: usize| count as f64 / last.len() as f64;
-        last.len() >= window.least_calls as usize
+        last.len() >= window.min_calls as usize
             && (share(last.iter().filter(|call| call.1).count()) >= window.failure_rate
                 || window
                     .slow
@@ -198,10 +199,10 @@ fn any_policy() -> impl Strategy<Value = BreakerPolicy> {
     let probe = (1_u32..4, 1_u32..4, 1_u64..8, proptest::option::of(1_u64..3));
     let open = (1_u64..6, prop_oneof![Just(1.0), Just(2.0)], 6_u64..20);
     (consecutive, window, open, probe).prop_map(|(consecutive, window, open, probe)| {
-        let window = window.map(|(span, least, failure_rate, slow)| {
+        let window = window.map(|(span, min, failure_rate, slow)| {
             BreakerPolicy::WINDOW.window.unwrap().with(|policy| {
                 policy.span = span;
-                policy.least_calls = if let Span::Calls(calls) = span { least.min(calls) } else { least };
+                policy.min_calls = if let Span::Calls(calls) = span { min.min(calls) } else { min };
                 policy.failure_rate = failure_rate;
                 policy.slow = slow.map(|(seconds, rate)| SlowPolicy::new(Duration::from_secs(seconds), rate));
             })
@@ -218,7 +219,7 @@ fn any_policy() -> impl Strategy<Value = BreakerPolicy> {
             policy.probe = BreakerPolicy::BOTH.probe.with(|policy| {
                 policy.permits = probe.0;
                 policy.successes = probe.1;
-                policy.longest = Duration::from_secs(probe.2);
+                policy.timeout = Duration::from_secs(probe.2);
                 policy.last_target_every = probe.3.map(Duration::from_secs);
             });
         })
@@ -234,8 +235,9 @@ fn any_step(good: u32) -> impl Strategy<Value = Step> {
         4 * good => (any::<usize>(), outcome).prop_map(|(which, outcome)| Step::Record { which, outcome }),
         2 => any::<usize>().prop_map(|which| Step::Drop { which }),
         6 => (1_u64..4000).prop_map(|millis| Step::Advance { millis }),
-        1 => prop_oneof![Just(Forced::Open), Just(Forced::Closed), Just(Forced::Disabled)].prop_map(Step::Force),
+        1 => prop_oneof![Just(ForcedMode::Open), Just(ForcedMode::Closed), Just(ForcedMode::Disabled)].prop_map(Step::Force),
         2 => Just(Step::Release),
+        1 => Just(Step::Reset),
         1 => Just(Step::Hint),
     ]
 }
@@ -251,7 +253,7 @@ fn compare(policy: BreakerPolicy, steps: Vec<Step>) -> Result<(), TestCaseError>
     let seen = Arc::clone(&changes);
     let breaker = Breaker::new(policy, Seed::new(1), Moment::START).unwrap().watched(move |transition| {
         let before = seen.swap(transition.generation, Ordering::Relaxed);
-        assert_eq!(before + 1, transition.generation, "every change is told, in order");
+        assert_eq!(before + 1, transition.generation, "every change is reported, in order");
     });
     let mut model = Model::new(policy);
     let mut now = Moment::START;
@@ -283,11 +285,16 @@ fn compare(policy: BreakerPolicy, steps: Vec<Step>) -> Result<(), TestCaseError>
             Step::Force(forced) => {
                 breaker.force(forced, now);
                 let mode = match forced {
-                    Forced::Open => Mode::ForcedOpen,
-                    Forced::Closed => Mode::ForcedClosed,
+                    ForcedMode::Open => Mode::ForcedOpen,
+                    ForcedMode::Closed => Mode::ForcedClosed,
                     _ => Mode::Disabled,
                 };
                 model.enter(mode, now);
+            }
+            Step::Reset => {
+                breaker.reset(now);
+                model.openings = 0;
+                model.enter(Mode::Closed, now);
             }
             Step::Release => {
                 breaker.release(now);
@@ -350,7 +357,7 @@ proptest! {
                 _ => {}
             }
         }
-        let patience = policy.open.cap + policy.probe.longest;
+        let patience = policy.open.cap + policy.probe.timeout;
         now = now.after(patience);
         prop_assert!(breaker.admit(now).is_ok(), "{:?}", breaker.mode());
     }

@@ -42,7 +42,7 @@ struct Key {
     /// set, until, class, fixed, parked
     rest: Option<(i64, i64, Class, bool, bool)>,
     /// Until when a person told it to rest.
-    told: Option<i64>,
+    by_operator: Option<i64>,
     streaks: BTreeMap<Class, u32>,
     probe: Option<i64>,
     release: Option<(i64, i64)>,
@@ -66,7 +66,7 @@ impl Key {
     }
 
     fn ends(&self, now: i64) -> i64 {
-        self.learned_ends(now).max(self.told.unwrap_or(i64::MIN))
+        self.learned_ends(now).max(self.by_operator.unwrap_or(i64::MIN))
     }
 
     fn standing(&self, now: i64) -> &'static str {
@@ -117,7 +117,7 @@ impl Key {
             Some(stated) => stated,
             None => guess,
         };
-        let park = own.is_none() || own.unwrap().park_after.is_some_and(|most| streak >= most);
+        let park = own.is_none() || own.unwrap().park_after.is_some_and(|max| streak >= max);
         let longer = self.rest.is_some_and(|(.., parked)| parked || self.learned_ends(now) > now + length);
         if park || !longer {
             self.rest = Some((now, now + length, class, wait.is_some_and(|wait| wait.1), park));
@@ -126,7 +126,7 @@ impl Key {
 
     fn clear(&mut self) {
         let starts = std::mem::take(&mut self.starts);
-        *self = Self { starts, told: self.told, ..Self::default() };
+        *self = Self { starts, by_operator: self.by_operator, ..Self::default() };
     }
 
     fn succeed(&mut self, policy: &CooldownPolicy, began: Option<i64>, now: i64) {
@@ -140,7 +140,7 @@ impl Key {
 
     fn start(&mut self, policy: &CooldownPolicy, may_probe: bool, now: i64) -> Answer {
         let stagger = seconds(policy.stagger);
-        self.probe = self.probe.map(|until| until.min(now + seconds(policy.longest_probe)));
+        self.probe = self.probe.map(|until| until.min(now + seconds(policy.max_probe_time)));
         let release = now + seconds(policy.release);
         self.release = self.release.map(|(next, all)| (next.min(now + stagger), all.min(release)));
         let probe = match self.standing(now) {
@@ -178,7 +178,7 @@ impl Key {
         }
         self.starts.push(now);
         if probe {
-            self.probe = Some(now + seconds(policy.longest_probe));
+            self.probe = Some(now + seconds(policy.max_probe_time));
         }
         Answer::Go { probe }
     }
@@ -250,14 +250,14 @@ proptest! {
                     table.run_ended(key, &end, at(now), SEED);
                     match good {
                         false => model.fail(&policy, Class::Error, None, Some(now - ran), Some(ran), now),
-                        true if ran < seconds(policy.least_run) => model.probe = None,
+                        true if ran < seconds(policy.min_run) => model.probe = None,
                         true => model.succeed(&policy, Some(now - ran), now),
                     }
                 }
                 Step::Cool { seconds } => {
                     table.cool(key, at(now + seconds), "", at(now));
                     model.clear();
-                    model.told = Some(now + seconds);
+                    model.by_operator = Some(now + seconds);
                 }
                 Step::Resume => {
                     table.resume(key, at(now));
@@ -288,7 +288,7 @@ proptest! {
 
     /// Whatever happens, a key that no person must resume is let go again.
     #[test]
-    fn nobody_rests_for_ever(steps in proptest::collection::vec(any_step(), 1..60)) {
+    fn no_key_rests_for_ever(steps in proptest::collection::vec(any_step(), 1..60)) {
         let mut table = Cooldowns::new(CooldownPolicy::default()).unwrap();
         let key: ScopeKey = "account:main".parse().unwrap();
         let (mut now, mut latest) = (1_000_000_i64, 1_000_000_i64);

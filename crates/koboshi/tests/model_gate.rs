@@ -51,7 +51,7 @@ fn units(limit: Limit, cost: Cost) -> i128 {
 
 #[derive(Debug, Clone)]
 enum Fact {
-    /// Somebody told the time.
+    /// A caller handed in the time.
     Tick,
     Took(usize, Cost),
     Seen(usize),
@@ -226,7 +226,7 @@ impl Past {
         if !COUNTED.contains(&limit) {
             return;
         }
-        let stated = said.limit.map(|most| i128::from(most.max(1)));
+        let stated = said.limit.map(|max| i128::from(max.max(1)));
         let remaining = i128::from(said.remaining).min(stated.unwrap_or(i128::MAX));
         let whole = stated.unwrap_or(remaining);
         let spared = (whole as f64 * policy.headroom) as i128;
@@ -403,7 +403,7 @@ impl Model {
         if let Some((until, reason)) = timed {
             return Some(GateDelay { until: Some(moment(until)), reason });
         }
-        let full = self.policy.concurrency.is_some_and(|most| past.in_flight >= most);
+        let full = self.policy.concurrency.is_some_and(|max| past.in_flight >= max);
         full.then_some(GateDelay { until: None, reason: Limit::Concurrency })
     }
 
@@ -458,7 +458,7 @@ impl Model {
         self.tick();
         self.call(None);
         let Some(held) = self.refused(cost) else { return (Answer::In, self.take(cost)) };
-        let deadline = deadline.min(self.now + nanos(self.policy.longest_wait));
+        let deadline = deadline.min(self.now + nanos(self.policy.max_wait));
         if let Some(until) = held.until.filter(|until| *until > moment(deadline)) {
             return (Answer::Refused(Refusal::TooLate { until }), 0);
         }
@@ -578,11 +578,11 @@ fn any_policy() -> impl Strategy<Value = GatePolicy> {
         prop::sample::select(&[0.0, 0.25, 0.9][..]),
         lengths(&[0, 5000, 60_000]),
     )
-        .prop_map(|(concurrency, queue, longest_wait, stagger, headroom, forget_after)| {
+        .prop_map(|(concurrency, queue, max_wait, stagger, headroom, forget_after)| {
             GatePolicy::default().with(|policy| {
                 policy.concurrency = concurrency;
                 policy.queue = queue;
-                policy.longest_wait = longest_wait;
+                policy.max_wait = max_wait;
                 policy.stagger = stagger;
                 policy.headroom = headroom;
                 policy.forget_after = forget_after;
@@ -672,7 +672,8 @@ impl<'g> Run<'g> {
             Op::Adopt(raised, reason, seconds) => {
                 let epoch = self.model.past().epoch + raised;
                 let until = self.wall + seconds;
-                let holds = Holds { epoch, until: BTreeMap::from([(reason, timestamp(until))]) };
+                let holds =
+                    Holds { epoch, until: BTreeMap::from([(reason, timestamp(until))]), passed: None };
                 let told = self.gate.adopt(&holds, self.now(), timestamp(self.wall));
                 assert_eq!(told, self.model.tell(Fact::Adopted(epoch, vec![(reason, until)], self.wall)));
             }
@@ -719,9 +720,9 @@ impl<'g> Run<'g> {
                 assert_eq!(expected, Answer::In);
                 self.let_in(reserved, reservation);
             }
-            TicketState::Wait { look_again } => {
+            TicketState::Wait { poll_at } => {
                 assert_eq!(expected, Answer::Wait);
-                assert!(look_again > now && look_again <= moment(deadline.unwrap() + 1), "{look_again:?}");
+                assert!(poll_at > now && poll_at <= moment(deadline.unwrap() + 1), "{poll_at:?}");
                 self.tickets.push((id, ticket));
             }
             TicketState::Expired => assert_eq!(expected, Answer::Expired),
@@ -736,7 +737,7 @@ impl<'g> Run<'g> {
         let past = self.model.past();
         assert_eq!(snapshot.in_flight, past.in_flight);
         assert!(
-            self.model.policy.concurrency.is_none_or(|most| snapshot.in_flight <= most),
+            self.model.policy.concurrency.is_none_or(|max| snapshot.in_flight <= max),
             "too many at once"
         );
         assert_eq!(snapshot.waiting, self.model.waiting.len());
@@ -755,9 +756,9 @@ impl<'g> Run<'g> {
 
     /// The fast check says what a reservation of one bare request would hear, to eight nanoseconds.
     fn compare_check(&self, past: &Past) {
-        let (now, most) = (self.now(), self.model.policy.concurrency);
+        let (now, max) = (self.now(), self.model.policy.concurrency);
         let last = self.model.waiting.iter().map(|waiting| waiting.deadline).max();
-        if last == Some(self.model.now) && most.is_none_or(|most| past.in_flight < most) {
+        if last == Some(self.model.now) && max.is_none_or(|max| past.in_flight < max) {
             // In the very last moment of the last waiter the check is already open.
             return;
         }
@@ -785,7 +786,7 @@ proptest! {
         let mut events = Vec::new();
         for op in ops {
             run.step(op);
-            // After a step in time nobody looks at once: the next call must notice by itself what has changed.
+            // After a step in time the snapshot is not compared at once: the next call must notice by itself what has changed.
             if !matches!(op, Op::Step(_)) {
                 run.compare();
             }
@@ -808,7 +809,7 @@ proptest! {
         limit in prop::option::of(20..100_u64),
         steps in vec((0..900_u64, 0..4_u8), 1..60),
     ) {
-        // Windows that begin anew after a minute, and counts without a limit.
+        // Windows that begin again after a minute, and counts without a limit.
         let refill = if limit.is_some() { Refill::AtReset } else { refill };
         let gate = Gate::new(GatePolicy::default(), Moment::START);
         let resets_in = Some(Duration::from_secs(60));
@@ -868,7 +869,7 @@ proptest! {
                 TicketState::In(reservation) => { inside.push(reservation); true }
                 _ => false,
             });
-            let found = found.expect("a place is free, so somebody gets it, in whatever order they look");
+            let found = found.expect("a place is free, so one waiter gets it, in whatever order they poll");
             let (number, tenant, _ticket) = tickets.remove(found);
             served.push((number, tenant));
         }
@@ -888,7 +889,7 @@ proptest! {
         }
     }
 
-    /// Whoever looks when told to comes to an end, and does not have to look often.
+    /// A waiter that polls at the named moments comes to an end, and does not have to poll often.
     #[test]
     fn every_ticket_ends(
         policy in any_policy(),
@@ -920,13 +921,13 @@ proptest! {
                         assert!(next <= *deadline, "let in after its deadline");
                         false
                     }
-                    TicketState::Wait { look_again } => {
-                        assert!(look_again > next);
-                        *look = look_again;
+                    TicketState::Wait { poll_at } => {
+                        assert!(poll_at > next);
+                        *look = poll_at;
                         true
                     }
                     TicketState::Expired => {
-                        assert!(next > *deadline || next > moment(nanos(policy.longest_wait)));
+                        assert!(next > *deadline || next > moment(nanos(policy.max_wait)));
                         false
                     }
                 }

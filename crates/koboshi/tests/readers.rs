@@ -32,7 +32,7 @@ fn stream(body: &str) -> Option<Kind> {
 }
 
 fn reason(text: &str, exit_code: i32) -> &'static str {
-    let log = AgentLog { text, exit_code: Some(exit_code) };
+    let log = AgentLog { text, exit_code: Some(exit_code), since: None };
     classifier().log(&log, &now()).map_or("none", |fault| fault.log_reason())
 }
 
@@ -148,7 +148,7 @@ fn a_certificate_is_not_cured_by_trying_again() {
 #[test]
 fn a_wait_remembers_how_it_was_stated() {
     let form = |text: &str| {
-        let log = AgentLog { text, exit_code: Some(1) };
+        let log = AgentLog { text, exit_code: Some(1), since: None };
         classifier().log(&log, &now()).unwrap().wait.unwrap().form
     };
     assert_eq!(form("Error: usage limit reached. Try again in 2 hours.\n"), Form::Countdown);
@@ -207,20 +207,25 @@ fn a_clients_own_pause_is_no_stated_wait() {
     let log = AgentLog {
         text: "API Error (429 Too Many Requests) · Retrying in 39 seconds… (attempt 10/10)\n",
         exit_code: Some(1),
+        since: None,
     };
     let fault = classifier().log(&log, &now()).unwrap();
     assert_eq!((fault.kind, fault.wait), (Kind::RateLimited, None));
 }
 
 #[test]
-fn a_signal_is_told_from_a_failure() {
-    let fault = classifier().log(&AgentLog { text: "working…\n", exit_code: Some(143) }, &now()).unwrap();
+fn a_signal_is_distinguished_from_a_failure() {
+    let fault = classifier()
+        .log(&AgentLog { text: "working…\n", exit_code: Some(143), since: None }, &now())
+        .unwrap();
     assert_eq!((fault.kind, fault.sub), (Kind::ProcessFailed, Some(Sub::Signal)));
 }
 
 #[test]
 fn one_models_limit_is_not_the_accounts() {
-    let scope = |text: &str| classifier().log(&AgentLog { text, exit_code: Some(1) }, &now()).unwrap().scope;
+    let scope = |text: &str| {
+        classifier().log(&AgentLog { text, exit_code: Some(1), since: None }, &now()).unwrap().scope
+    };
     assert_eq!(scope("You've hit your Opus limit · resets 6am (UTC)\n"), Scope::Model);
     assert_eq!(scope("You've hit your weekly limit · resets 6am (UTC)\n"), Scope::Account);
 }
@@ -255,7 +260,7 @@ fn a_secret_longer_than_the_excerpt_leaves_nothing() {
         format!("Error: 401 invalid api key, password={token}\n"),
         format!("Error: 401 {} api_key={token}{token}{token}{token}{token}{token}\n", "x ".repeat(100)),
     ] {
-        let log = AgentLog { text: &text, exit_code: Some(1) };
+        let log = AgentLog { text: &text, exit_code: Some(1), since: None };
         let fault = classifier().log(&log, &now()).unwrap();
         let leaked = token
             .as_bytes()
@@ -328,7 +333,7 @@ fn advice_and_wait_never_contradict() {
         "Error: insufficient_quota: check your plan and billing details\n",
     ];
     for text in texts {
-        let fault = classifier().log(&AgentLog { text, exit_code: Some(1) }, &now()).unwrap();
+        let fault = classifier().log(&AgentLog { text, exit_code: Some(1), since: None }, &now()).unwrap();
         assert_eq!(fault.kind, Kind::QuotaExceeded, "{text}");
         assert!(fault.wait.is_none() || fault.advice.later, "{text}: {fault:?}");
     }
@@ -346,7 +351,7 @@ fn a_tools_call_may_be_repeated_where_time_cures_it() {
 
 #[test]
 fn a_program_that_cannot_be_found_was_never_started() {
-    let log = AgentLog { text: "bash: claude: command not found\n", exit_code: Some(127) };
+    let log = AgentLog { text: "bash: claude: command not found\n", exit_code: Some(127), since: None };
     assert_eq!(classifier().log(&log, &now()).unwrap().kind, Kind::SpawnFailed);
 }
 
@@ -416,7 +421,8 @@ fn an_error_object_printed_by_python_is_read_like_json() {
         let text = text(quota);
         let as_answer =
             classifier().answer(&Answer { transport: Some(&text), ..Answer::default() }, &now()).unwrap();
-        let as_log = classifier().log(&AgentLog { text: &text, exit_code: Some(1) }, &now()).unwrap();
+        let as_log =
+            classifier().log(&AgentLog { text: &text, exit_code: Some(1), since: None }, &now()).unwrap();
         for fault in [as_answer, as_log] {
             let wait = fault.wait.map(|wait| wait.after.as_secs());
             assert_eq!((fault.kind, fault.sub, wait), (kind, sub, Some(33)), "{quota}");
@@ -424,11 +430,11 @@ fn an_error_object_printed_by_python_is_read_like_json() {
     }
 }
 
-/// Who looks for somebody that ended a crashed process looks in vain.
+/// A crash must not be reported as a signal that a person or a program sent.
 #[test]
-fn a_crash_is_told_from_a_signal_from_outside() {
+fn a_crash_is_distinguished_from_a_signal_from_outside() {
     let sub = |text: &str, code: i32| {
-        let fault = classifier().log(&AgentLog { text, exit_code: Some(code) }, &now()).unwrap();
+        let fault = classifier().log(&AgentLog { text, exit_code: Some(code), since: None }, &now()).unwrap();
         (fault.kind == Kind::ProcessFailed).then_some(fault.sub).flatten()
     };
     for code in [132, 134, 135, 136, 139] {
@@ -452,7 +458,8 @@ fn the_limit_that_an_organisation_sets_itself_is_a_months() {
         let body = format!(
             "{{\"type\":\"error\",\"error\":{{\"type\":\"invalid_request_error\",\"message\":\"{text}\"}}}}"
         );
-        let as_log = classifier().log(&AgentLog { text: &text, exit_code: Some(1) }, &now()).unwrap();
+        let as_log =
+            classifier().log(&AgentLog { text: &text, exit_code: Some(1), since: None }, &now()).unwrap();
         for fault in [answer(400, &body).unwrap(), as_log] {
             assert_eq!((fault.kind, fault.sub), (Kind::QuotaExceeded, Some(Sub::Month)), "{text}");
             assert_eq!(fault.wait.map(|wait| wait.after.as_secs()), Some(1_339_200), "{text}");
@@ -467,7 +474,7 @@ fn a_read_timeout_is_no_idle_one() {
         "httpx.ReadTimeout: The read operation timed out",
         "requests.exceptions.ReadTimeout: HTTPSConnectionPool(host='api.example.com', port=443): Read timed out. (read timeout=60)",
     ] {
-        let as_log = classifier().log(&AgentLog { text, exit_code: Some(1) }, &now()).unwrap();
+        let as_log = classifier().log(&AgentLog { text, exit_code: Some(1), since: None }, &now()).unwrap();
         for fault in [classifier().transport(text, &now()), as_log] {
             assert_eq!((fault.kind, fault.sub), (Kind::Timeout, None), "{text}");
         }
@@ -476,7 +483,7 @@ fn a_read_timeout_is_no_idle_one() {
     assert_eq!((idle.kind, idle.sub), (Kind::Timeout, Some(Sub::Idle)));
 }
 
-/// A prompt is nobody's business but its author's, and what a fault says is kept in logs and journals.
+/// A prompt is private to its author, and a fault's detail is kept in logs and journals.
 #[test]
 fn what_a_provider_repeats_of_a_prompt_is_not_kept() {
     let prompt = "Once upon a time there was a doll that always got up again, and nobody was to know of it before the night was over. "
@@ -497,7 +504,7 @@ fn what_a_provider_repeats_of_a_prompt_is_not_kept() {
 }
 
 fn of_log(text: &str, exit_code: Option<i32>) -> Option<Fault> {
-    classifier().log(&AgentLog { text, exit_code }, &now())
+    classifier().log(&AgentLog { text, exit_code, since: None }, &now())
 }
 
 #[test]
@@ -592,7 +599,7 @@ fn a_cdn_that_waited_for_the_providers_server_is_no_fault_of_this_machine() {
 }
 
 #[test]
-fn a_time_limit_is_told_from_a_failure_of_the_agent() {
+fn a_time_limit_is_distinguished_from_a_failure_of_the_agent() {
     let fault = of_log("working\n", Some(124)).unwrap();
     assert_eq!((fault.kind, fault.sub), (Kind::ProcessFailed, Some(Sub::TimeLimit)));
 }

@@ -16,7 +16,7 @@ fn now() -> Zoned {
 
 fn fault(text: &str) -> Option<Fault> {
     let classifier = Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::bundled());
-    classifier.log(&AgentLog { text, exit_code: Some(1) }, &now())
+    classifier.log(&AgentLog { text, exit_code: Some(1), since: None }, &now())
 }
 
 fn reason_and_wait(text: &str) -> (&'static str, Option<u64>) {
@@ -57,7 +57,7 @@ fn other_errors_are_no_quota() {
 }
 
 #[test]
-fn what_nobody_knows_stays_unknown() {
+fn what_no_rule_knows_stays_unknown() {
     let fault = fault("Error: the frobnicator is out of tune\n").unwrap();
     assert_eq!(fault.kind, Kind::AgentError);
     assert_eq!(fault.confidence, koboshi::fault::Confidence::Low);

@@ -92,7 +92,7 @@ fn consecutive_error_count() {
 fn detect(log: &str, max_seconds: Option<u64>) -> Option<f64> {
     let classifier = Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::bundled());
     let now = at(0.0).to_zoned(TimeZone::UTC);
-    let fault = classifier.log(&AgentLog { text: log, exit_code: Some(1) }, &now)?;
+    let fault = classifier.log(&AgentLog { text: log, exit_code: Some(1), since: None }, &now)?;
     let failure = Failure::of(&fault);
     if !matches!(failure.class, Class::Quota | Class::RateLimit) {
         return None;

@@ -1,4 +1,4 @@
-//! Whether tool calls were answered right: their arguments, and where a series of them must stop.
+//! Scores tool calls: their arguments, and where a series of them must stop.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::case::{ArgsCase, Limits, SequenceCase};
 use super::score::Score;
 
-/// Harmful is a wrong value, or any value where refusal is due: a tool would run with it.
+/// A wrong value is harmful, and so is any value where refusal is right: a tool would run with it.
 pub(super) fn arguments(case: &ArgsCase) -> Result<Score, String> {
     let schema =
         case.schema.as_ref().map(ToolSchema::compile).transpose().map_err(|error| error.to_string())?;
@@ -34,7 +34,7 @@ pub(super) fn arguments(case: &ArgsCase) -> Result<Score, String> {
     })
 }
 
-/// Whether two JSON texts mean the same. Numbers are compared by their digits: none may be lost.
+/// Whether two JSON texts are equal. Numbers are compared by their digits: none may be lost.
 fn same(one: &str, two: &str) -> bool {
     let (one, two) = (one.trim(), two.trim());
     match (one.chars().next(), two.chars().next()) {
@@ -75,7 +75,7 @@ fn number(text: &str) -> Option<(bool, String, i64)> {
     if digits.is_empty() { Some((false, digits, 0)) } else { Some((negative, digits, point)) }
 }
 
-/// Harmful is a stop before its time or where none is due.
+/// A stop is harmful where it comes too early or where none is right.
 pub(super) fn sequence(
     classifier: &Classifier,
     case: &SequenceCase,

@@ -1,4 +1,4 @@
-//! Labelled cases as they stand in the corpus files, told apart by their fields.
+//! Labelled cases of the corpus files, recognised by their fields.
 
 use std::collections::BTreeMap;
 
@@ -175,7 +175,7 @@ impl Case {
         } else if has("calls") {
             serde_json::from_value(value).map(Self::Sequence)
         } else if has("input") {
-            // From the line itself: a value would have lost digits.
+            // From the line itself: a parsed value would have lost digits.
             serde_json::from_str(line).map(Self::Args)
         } else {
             return Err(

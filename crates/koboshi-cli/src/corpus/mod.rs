@@ -50,7 +50,7 @@ impl Tally {
 
 /// A case that was answered wrong.
 #[derive(Debug)]
-struct Miss {
+struct WrongCase {
     id: String,
     family: String,
     score: Score,
@@ -61,7 +61,7 @@ struct Miss {
 struct Measure {
     total: Tally,
     families: BTreeMap<String, Tally>,
-    misses: Vec<Miss>,
+    misses: Vec<WrongCase>,
 }
 
 impl FileReport {
@@ -137,7 +137,7 @@ fn measure(
         measure.total.add(&score);
         measure.families.entry(family.clone()).or_default().add(&score);
         if !score.right {
-            measure.misses.push(Miss { id: case.id().to_owned(), family, score });
+            measure.misses.push(WrongCase { id: case.id().to_owned(), family, score });
         }
     }
     Ok(measure)

@@ -48,7 +48,7 @@ fn line(out: &mut impl Write, name: &str, tally: Tally) -> io::Result<()> {
     )
 }
 
-/// The families that are not all right, what was taken for what, and on demand every wrong case.
+/// The families with mistakes, the confusions, and on demand every wrong case.
 fn details(out: &mut impl Write, measure: &Measure, failures: bool) -> io::Result<()> {
     for (family, tally) in measure.families.iter().filter(|(_, tally)| tally.right < tally.cases) {
         writeln!(out, "          {family}: {}/{}", tally.right, tally.cases)?;
@@ -82,7 +82,7 @@ fn confusion(measure: &Measure) -> BTreeMap<(&str, &str), usize> {
     pairs
 }
 
-/// Every pass counts: a sum that leaves out the bad ones is no sum.
+/// Every pass counts: a sum without the bad ones would be wrong.
 fn total(reports: &[FileReport]) -> Tally {
     reports.iter().flat_map(FileReport::passes).fold(Tally::default(), |mut all, pass| {
         all.join(pass.total);

@@ -1,4 +1,4 @@
-//! Whether a case was answered right, by the rules of the corpus.
+//! Scores cases, by the rules of the corpus.
 
 use koboshi::classify::{AgentLog, Answer, Classifier, ToolOutput};
 use koboshi::fault::Fault;
@@ -13,8 +13,8 @@ use crate::clock;
 pub(crate) struct Score {
     #[serde(skip)]
     pub(crate) right: bool,
-    /// Wrong in the way that hurts: a failure taken for health, or health for a failure; arguments that nobody meant; a stop
-    /// where none was due.
+    /// Wrong in a harmful way: a failure taken for health, or health for a failure; arguments that the model did not mean; a stop
+    /// where none was right.
     pub(crate) harmful: bool,
     pub(crate) expected: String,
     pub(crate) got: String,
@@ -68,7 +68,7 @@ fn provider(classifier: &Classifier, case: &ProviderCase) -> Result<Score, Strin
 
 fn log(classifier: &Classifier, case: &LogCase) -> Result<Score, String> {
     let now = clock::parse(&case.now)?;
-    let fault = classifier.log(&AgentLog { text: &case.log, exit_code: case.exit_code }, &now);
+    let fault = classifier.log(&AgentLog { text: &case.log, exit_code: case.exit_code, since: None }, &now);
     let reason = fault.as_ref().map_or("none", Fault::log_reason);
     let wait = seconds(fault.as_ref());
     let expect = &case.expect;

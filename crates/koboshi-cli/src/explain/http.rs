@@ -1,11 +1,12 @@
-//! An HTTP response as `curl -i` prints it, and the signs by which an answer is told from a log.
+//! An HTTP response as `curl -i` prints it, and the signs that distinguish an answer from a log.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 /// More headers than any real answer has.
-const MOST_HEADERS: usize = 200;
+const MAX_HEADERS: usize = 200;
 
-/// A response taken apart. Without a status line all of it is the body.
+/// A parsed response. Without a status line all of it is the body.
 pub(super) struct Head<'a> {
     pub(super) status: Option<u16>,
     pub(super) headers: Vec<(&'a str, &'a str)>,
@@ -30,11 +31,17 @@ fn one_head(text: &str) -> Option<Head<'_>> {
     let found = gaps.iter().filter_map(|(gap, len)| text.find(gap).map(|at| (at, *len))).min();
     let (end, gap) = found.unwrap_or((text.len(), 0));
     let fields = text.get(..end)?.lines().skip(1).filter_map(|line| line.split_once(':'));
-    let headers = fields.map(|(name, value)| (name.trim(), value.trim())).take(MOST_HEADERS).collect();
+    let headers = fields.map(|(name, value)| (name.trim(), value.trim())).take(MAX_HEADERS).collect();
     Some(Head { status: Some(status), headers, body: text.get(end + gap..)? })
 }
 
-/// Whether a text is a provider's answer by its look: a response head, a stream, one JSON object with an
+/// When the answer was sent, as its `date` says.
+pub(super) fn date(headers: &[(&str, &str)]) -> Option<Timestamp> {
+    let value = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("date"))?.1;
+    jiff::fmt::rfc2822::parse(value).ok().map(|at| at.timestamp())
+}
+
+/// Whether a text looks like a provider's answer: a response head, a stream, one JSON object with an
 /// answer's or an error's fields, a page.
 pub(super) fn looks_like_answer(text: &str) -> bool {
     let trimmed = text.trim_start();

@@ -1,66 +1,67 @@
-//! Rows of labels and texts that stay in line, on a screen of any width.
+//! Aligned rows of labels and texts, on a screen of any width.
 //!
-//! Wide characters count double, a label never runs into its text, and lines are broken at blanks, in Japanese between characters
-//! and never before a sign that must not begin a line. A word that is too long for its column (a link, a path) is left whole, so
+//! Wide characters count double, a label never overlaps its text, and lines are broken at spaces, in Japanese between characters
+//! and never before a sign that must not begin a line. A word that is too long for its column (a link, a path) is not broken, so
 //! that it can be copied.
 
 use std::io::IsTerminal;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Lines are no longer than this, however wide the terminal is: longer ones are hard to read.
-const WIDEST: usize = 120;
-/// On anything narrower the text has no room beside its label.
-const NARROWEST: usize = 40;
-/// A terminal that does not say how wide it is.
-const USUAL: usize = 80;
+/// Longer lines are hard to read, however wide the terminal is.
+const MAX_WIDTH: usize = 120;
+/// On narrower screens the text does not fit beside its label.
+const MIN_WIDTH: usize = 40;
+/// The width of a terminal that does not report it.
+const DEFAULT_WIDTH: usize = 80;
 
-/// How wide a line may be: what `COLUMNS` says, else the width of the terminal. What goes into a file or a pipe is not broken, so that
+/// The maximum width of a line: from `COLUMNS`, else of the terminal. Output into a file or a pipe is not broken, so that
 /// it can be searched.
-pub(super) fn line_width() -> Option<usize> {
+pub(crate) fn line_width() -> Option<usize> {
     let set = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
     let terminal = || {
         let out = std::io::stdout();
-        out.is_terminal()
-            .then(|| terminal_size::terminal_size_of(out).map_or(USUAL, |(width, _)| usize::from(width.0)))
+        out.is_terminal().then(|| {
+            terminal_size::terminal_size_of(out).map_or(DEFAULT_WIDTH, |(width, _)| usize::from(width.0))
+        })
     };
-    set.filter(|columns| *columns > 0).or_else(terminal).map(|columns| columns.clamp(NARROWEST, WIDEST))
+    set.filter(|columns| *columns > 0).or_else(terminal).map(|columns| columns.clamp(MIN_WIDTH, MAX_WIDTH))
 }
 
-/// Where labels end and texts begin, and where lines end.
+/// The column of texts, and the width of lines.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Layout {
+pub(crate) struct Layout {
     column: usize,
     width: Option<usize>,
 }
 
 impl Layout {
-    /// Room for the longest of these labels.
-    pub(super) fn of<'l>(labels: impl Iterator<Item = &'l str>, width: Option<usize>) -> Self {
+    /// A layout for the longest of these labels.
+    pub(crate) fn of<'l>(labels: impl Iterator<Item = &'l str>, width: Option<usize>) -> Self {
         Self { column: labels.map(UnicodeWidthStr::width).max().unwrap_or(0) + 2, width }
     }
 
-    /// The label, filled up to where its text begins.
-    pub(super) fn label(self, label: &str) -> String {
+    /// The label, padded up to the column of its text.
+    pub(crate) fn label(self, label: &str) -> String {
         format!("{label}{}", " ".repeat(self.column.saturating_sub(label.width())))
     }
 
-    /// What stands before the further lines of a text.
-    pub(super) fn indent(self) -> String {
+    /// The indent of further lines of a text.
+    pub(crate) fn indent(self) -> String {
         " ".repeat(self.column)
     }
 
     /// The lines of a text beside its label.
-    pub(super) fn lines(self, text: &str) -> Vec<String> {
+    pub(crate) fn lines(self, text: &str) -> Vec<String> {
         self.broken(text, self.column)
     }
 
-    /// The lines of a text behind a margin of its own.
-    pub(super) fn broken(self, text: &str, margin: usize) -> Vec<String> {
+    /// The lines of a text after a margin of its own.
+    pub(crate) fn broken(self, text: &str, margin: usize) -> Vec<String> {
         match self.width {
             Some(width) => {
-                let width = width.saturating_sub(margin).max(NARROWEST / 2);
-                // A quoted line of JSON may have no blank to break it at.
+                let width = width.saturating_sub(margin).max(MIN_WIDTH / 2);
+                // A quoted line of JSON may have no space to break it at.
                 wrap(text, width).into_iter().flat_map(|line| cut(&line, width)).collect()
             }
             None => vec![text.to_owned()],
@@ -85,7 +86,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A line in parts of at most this many columns, wherever that cuts it.
+/// A line in parts of at most this many columns, cut anywhere.
 fn cut(line: &str, width: usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     for c in line.chars() {
@@ -100,7 +101,7 @@ fn cut(line: &str, width: usize) -> Vec<String> {
     parts
 }
 
-/// The pieces of a text that must not be broken, each with the blanks behind it.
+/// The unbreakable pieces of a text, each with the spaces after it.
 fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut before) = (0, None);
@@ -116,9 +117,9 @@ fn pieces(text: &str) -> Vec<&str> {
 }
 
 fn may_break(before: char, after: char) -> bool {
-    /// Signs that end something.
+    /// Closing signs.
     const NEVER_FIRST: &str = "、。，．）」』】〕！？：；ー々ぁぃぅぇぉっゃゅょァィゥェォッャュョ・…,.)!?:;%";
-    /// Signs that begin something.
+    /// Opening signs.
     const NEVER_LAST: &str = "（「『【〔([";
     let is_wide = |c: char| c.width().unwrap_or(0) > 1;
     if after == ' ' || NEVER_FIRST.contains(after) || NEVER_LAST.contains(before) {

@@ -1,65 +1,71 @@
 //! `koboshi explain`: what went wrong, what to do, and until when to wait.
 //!
-//! The reader is chosen by what the caller says and what the text looks like; the classifier decides; the
-//! [`render`] module says it. An input that is empty or no text is an error of its own: a pipeline that lost its log must not
+//! Options and the look of the text choose the reader; the classifier decides; the
+//! [`render`] module prints. An input that is empty or no text is an error of its own: a pipeline that lost its log must not
 //! look healthy.
 
 mod http;
-mod layout;
+pub(crate) mod layout;
 mod own;
 mod render;
 mod zone;
 
-use jiff::Zoned;
+use jiff::{Timestamp, Zoned};
 use koboshi::classify::{AgentLog, Answer, Classifier, ToolOutput};
 use koboshi::fault::{Confidence, Fault, Kind};
 use koboshi_report::phrase::{Lang, Phrases};
 
+use self::zone::{Clocks, CountedFrom};
 use crate::args::{ExplainArgs, Format, InputKind};
 use crate::input::Input;
 use crate::{Exit, Failure, clock, input, rules, settings};
 
 /// What was read, and how.
-pub(crate) struct Explained<'a> {
+pub(crate) struct Explanation<'a> {
     pub(crate) fault: Option<Fault>,
     pub(crate) read_as: &'static str,
     /// The text that was read.
     pub(crate) text: &'a str,
-    /// Where in that text the evidence's span is counted from.
+    /// The offset of the evidence's span in that text.
     pub(crate) offset: usize,
     /// The text is the end of a longer input.
     pub(crate) cut: bool,
+    /// What the wait was counted from, and when that was.
+    pub(crate) counted: (CountedFrom, Timestamp),
 }
 
 pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
-    let config = settings::load_without_keys(args.config.file.as_deref(), &args.lang)?;
+    let found = settings::find_or_go_on(args.config.file.as_deref(), &args.lang)?;
+    let config = found.map(|(_, loaded)| loaded.config).unwrap_or_default();
     let lang = args.lang.get(&config);
     let rules: Vec<_> = config.rules.iter().chain(&args.rules.files).cloned().collect();
     let classifier = Classifier::new(rules::load(&rules)?, clock::zones());
     let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
     let input = read(args, &phrases, lang)?;
-    let clocks = zone::clocks(args, input.end());
+    let clocks = zone::clocks(args, &input);
     let headers = headers(&args.headers)?;
     if input.is_cut() && kind_of(args, &input) == InputKind::Answer {
         return Err(Failure::new(say(&phrases, lang, "input-answer-too-long", &[])));
     }
-    let explained = explain(&classifier, args, &headers, &input, &clocks.reading);
-    let telling = render::Telling {
+    let mut explanation = explain(&classifier, args, &headers, &input, &clocks);
+    explanation.fault = explanation.fault.map(|fault| fault.left_at(clocks.showing.timestamp()));
+    let telling = render::Renderer {
         phrases: &phrases,
         rules: classifier.rules(),
         lang,
         prefix: args.prefix.as_deref().unwrap_or(&config.code_prefix),
         now: &clocks.showing,
         assumed: &clocks.reading,
+        exit_code: args.exit_code,
     };
     match args.format {
-        Format::Text => telling.text(&explained)?,
-        Format::Json => telling.json(&explained)?,
+        Format::Text => telling.text(&explanation)?,
+        Format::Json => telling.json(&explanation)?,
     }
-    Ok(if explained.fault.is_some() { Exit::Found } else { Exit::Good })
+    Ok(if explanation.fault.is_some() { Exit::Found } else { Exit::Good })
 }
 
-/// The input, or why there is none that could be judged.
+/// The input, or why it cannot be judged.
 fn read(args: &ExplainArgs, phrases: &Phrases, lang: Lang) -> Result<Input, Failure> {
     let name = input::name_of(args.file.as_deref(), lang);
     let name = name.unwrap_or_else(|| say(phrases, lang, "input-stdin", &[]));
@@ -68,7 +74,7 @@ fn read(args: &ExplainArgs, phrases: &Phrases, lang: Lang) -> Result<Input, Fail
     };
     let input = Input::read(args.file.as_deref())
         .map_err(|error| failure(input::why_unreadable(&error), &error.to_string()))?;
-    // A status, an exit code or an error flag says something even where the text says nothing.
+    // A status, an exit code or an error flag is evidence even without text.
     let told = args.status.is_some() || args.exit_code.is_some() || args.is_error.is_some();
     if input.is_empty() && !told {
         return Err(failure("input-empty", ""));
@@ -83,7 +89,7 @@ fn say(phrases: &Phrases, lang: Lang, id: &str, args: &[(&str, &str)]) -> String
     phrases.text(lang, id, args).unwrap_or_else(|| id.to_owned())
 }
 
-/// `name: value` as given on the command line. What is wrong is told without the value: it may be a key.
+/// `name: value` as given on the command line. Errors do not repeat the value: it may be a key.
 fn headers(given: &[String]) -> Result<Vec<(&str, &str)>, Failure> {
     let mut headers = Vec::new();
     for (text, number) in given.iter().zip(1..) {
@@ -100,17 +106,17 @@ fn explain<'a>(
     args: &ExplainArgs,
     headers: &[(&str, &str)],
     input: &'a Input,
-    now: &Zoned,
-) -> Explained<'a> {
+    clocks: &Clocks,
+) -> Explanation<'a> {
     match kind_of(args, input) {
-        InputKind::Answer => answer(classifier, args, headers, input, now),
-        InputKind::Tool => tool(classifier, args.is_error, input, now),
-        InputKind::Log => log(classifier, args, input, now),
-        InputKind::Auto => best(classifier, args, input, now),
+        InputKind::Answer => answer(classifier, args, headers, input, clocks),
+        InputKind::Tool => tool(classifier, args.is_error, input, clocks),
+        InputKind::Log => log(classifier, args, input, clocks),
+        InputKind::Auto => best(classifier, args, input, clocks),
     }
 }
 
-/// The kind that the caller named, or the one that the options or the text give away.
+/// The kind that the caller named, or that the options or the text suggest.
 fn kind_of(args: &ExplainArgs, input: &Input) -> InputKind {
     if args.kind != InputKind::Auto {
         return args.kind;
@@ -125,7 +131,7 @@ fn kind_of(args: &ExplainArgs, input: &Input) -> InputKind {
         return InputKind::Log;
     }
     if args.exit_code.is_some() {
-        // That the run failed is known; what failed may still be told by either reading.
+        // The run failed; either reading may find what failed.
         return InputKind::Auto;
     }
     if http::looks_like_answer(&input.head) { InputKind::Answer } else { InputKind::Auto }
@@ -136,10 +142,12 @@ fn answer<'a>(
     args: &ExplainArgs,
     given: &[(&str, &str)],
     input: &'a Input,
-    now: &Zoned,
-) -> Explained<'a> {
+    clocks: &Clocks,
+) -> Explanation<'a> {
     let head = http::read(&input.head);
     let headers: Vec<(&str, &str)> = given.iter().copied().chain(head.headers).collect();
+    let sent = http::date(&headers).filter(|sent| *sent <= clocks.showing.timestamp());
+    let (from, written) = counted(sent, clocks);
     let status = args.status.or(head.status);
     let stream = args.stream
         || headers
@@ -161,29 +169,74 @@ fn answer<'a>(
         }
     };
     let offset = input.head.len() - head.body.len();
-    Explained {
-        fault: classifier.answer(&answer, now),
+    Explanation {
+        fault: classifier.answer(&answer, &written),
         read_as: "answer",
         text: &input.head,
         offset,
         cut: false,
+        counted: (from, written.timestamp()),
     }
 }
 
-fn log<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
-    let text = input.end();
-    let fault = classifier.log(&AgentLog { text, exit_code: args.exit_code }, now);
-    Explained { fault, read_as: "log", text, offset: 0, cut: input.is_cut() }
+/// The time that the text gives, or else the time of writing as far as it is known.
+fn counted(stated: Option<Timestamp>, clocks: &Clocks) -> (CountedFrom, Zoned) {
+    match stated {
+        Some(at) => (CountedFrom::Text, at.to_zoned(clocks.reading.time_zone().clone())),
+        None => (clocks.from, clocks.reading.clone()),
+    }
 }
 
-fn tool<'a>(classifier: &Classifier, is_error: Option<bool>, input: &'a Input, now: &Zoned) -> Explained<'a> {
-    let text = input.end();
-    let fault = classifier.tool(&ToolOutput { text, is_error }, now);
-    Explained { fault, read_as: "tool", text, offset: 0, cut: input.is_cut() }
+fn log<'a>(
+    classifier: &Classifier,
+    args: &ExplainArgs,
+    input: &'a Input,
+    clocks: &Clocks,
+) -> Explanation<'a> {
+    let log = AgentLog { text: input.end(), exit_code: args.exit_code, since: None };
+    let fault = classifier.log(&log, &clocks.reading);
+    let stamp = fault
+        .as_ref()
+        .and_then(|fault| classifier.written_at(&log, fault.evidence.span.start, &clocks.reading));
+    let (from, written) = counted(stamp, clocks);
+    Explanation {
+        fault,
+        read_as: "log",
+        text: log.text,
+        offset: 0,
+        cut: input.is_cut(),
+        counted: (from, written.timestamp()),
+    }
 }
 
-/// Whether the last lines have the error of a provider's SDK, as Python prints it: such a traceback is no output of a tool, however much
-/// its words about arguments sound like one.
+fn tool<'a>(
+    classifier: &Classifier,
+    is_error: Option<bool>,
+    input: &'a Input,
+    clocks: &Clocks,
+) -> Explanation<'a> {
+    let text = input.end();
+    let stamp = |fault: &Fault| {
+        let log = AgentLog { text, exit_code: None, since: None };
+        classifier.written_at(&log, fault.evidence.span.start, &clocks.reading)
+    };
+    let output = ToolOutput { text, is_error };
+    let fault = classifier.tool(&output, &clocks.reading);
+    let (from, written) = counted(fault.as_ref().and_then(stamp), clocks);
+    // Where its own lines say when, the wait is counted from there.
+    let fault = if from == CountedFrom::Text { classifier.tool(&output, &written) } else { fault };
+    Explanation {
+        fault,
+        read_as: "tool",
+        text,
+        offset: 0,
+        cut: input.is_cut(),
+        counted: (from, written.timestamp()),
+    }
+}
+
+/// Whether the last lines have the error of a provider's SDK, as Python prints it: such a traceback is no output of a tool, even if its
+/// words about arguments sound like one.
 fn ends_with_an_sdks_error(text: &str) -> bool {
     const LAST_LINES: usize = 20;
     const RAISED_BY: [&str; 4] = ["openai.", "anthropic.", "google.genai.errors.", "litellm."];
@@ -195,25 +248,30 @@ fn ends_with_an_sdks_error(text: &str) -> bool {
 }
 
 /// A log of an agent and the output of a tool look alike: the reading that recognises something wins.
-fn best<'a>(classifier: &Classifier, args: &ExplainArgs, input: &'a Input, now: &Zoned) -> Explained<'a> {
-    let as_log = log(classifier, args, input, now);
+fn best<'a>(
+    classifier: &Classifier,
+    args: &ExplainArgs,
+    input: &'a Input,
+    clocks: &Clocks,
+) -> Explanation<'a> {
+    let as_log = log(classifier, args, input, clocks);
     let recognised = as_log
         .fault
         .as_ref()
         .is_some_and(|fault| fault.confidence > Confidence::Low && fault.kind != Kind::AgentError);
     let is_tools = as_log.fault.as_ref().is_some_and(|fault| fault.kind == Kind::ToolFailed);
     let is_of_sdk = as_log.fault.is_some() && ends_with_an_sdks_error(input.end());
-    // A signal or a time limit ended the run, whatever its output complains of.
+    // A signal or a time limit ended the run, whatever its output reports.
     let is_ended = as_log.fault.as_ref().is_some_and(|fault| fault.kind == Kind::ProcessFailed);
     if recognised && !is_tools || is_of_sdk || is_ended {
         return as_log;
     }
     // Where the log already says that a tool failed, its whole output says more than one line.
-    let as_tool = tool(classifier, args.is_error.or(is_tools.then_some(true)), input, now);
-    let better = as_tool
-        .fault
-        .as_ref()
-        .is_some_and(|fault| fault.category.as_deref() != Some("other") && !counts_none(&fault.detail));
+    let as_tool = tool(classifier, args.is_error.or(is_tools.then_some(true)), input, clocks);
+    // The last line of a compiler has no cause, and is a tool's all the same.
+    let is_known =
+        |fault: &Fault| fault.category.as_deref() != Some("other") || &*fault.evidence.rule == "tool.build";
+    let better = as_tool.fault.as_ref().is_some_and(|fault| is_known(fault) && !counts_none(&fault.detail));
     if better { as_tool } else { as_log }
 }
 

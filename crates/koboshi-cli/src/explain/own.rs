@@ -1,34 +1,38 @@
 //! The sentences of a Koboshi gateway's own error answer.
 //!
-//! The gateway may say more than the kind of a fault does ("nothing is served at this path"), so its sentences are shown as they
-//! are, where they are in the reader's language. What decided is the classifier's business; this only reads words.
+//! The gateway may say more than the kind of a fault does ("nothing is served at this path"), so its sentences are shown
+//! unchanged, where they are in the reader's language. The classifier decides; this module only reads texts.
 
 use koboshi::redact::Redactor;
 use koboshi_report::phrase::Lang;
 use serde_json::Value;
 
-/// More than any of its sentences has.
-const LONGEST: usize = 600;
+/// Longer than any of its sentences.
+const MAX_CHARS: usize = 600;
+/// More such names than a stream of a real answer has.
+const MAX_PLACES: usize = 4096;
 
 /// Message and suggestion of the answer, if they are in this language.
 pub(super) fn words(text: &str, lang: Lang) -> Option<(String, String)> {
-    let object = object(text)?;
+    let object = object(text, lang)?;
     let field = |name: &str| object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
-    if field("lang") != Some(lang.name()) {
-        return None;
-    }
     let fit = |text: &str| -> String {
-        Redactor::new().excerpt(text, LONGEST).chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+        Redactor::new()
+            .excerpt(text, MAX_CHARS)
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect()
     };
     Some((fit(field("message")?), fit(field("suggestion")?)))
 }
 
-/// The `koboshi` object, in whatever it is wrapped. The name may stand elsewhere as a value.
-fn object(text: &str) -> Option<Value> {
-    text.match_indices("\"koboshi\"").take(8).find_map(|(at, name)| {
+/// The first `koboshi` object with sentences in this language, at any depth. The name may also occur as a value, and events of a stream have
+/// marks under it.
+fn object(text: &str, lang: Lang) -> Option<Value> {
+    text.match_indices("\"koboshi\"").take(MAX_PLACES).find_map(|(at, name)| {
         let rest = text.get(at + name.len()..)?.trim_start().strip_prefix(':')?;
         let object = serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok()?;
-        object.is_object().then_some(object)
+        (object.get("lang").and_then(Value::as_str) == Some(lang.name())).then_some(object)
     })
 }
 

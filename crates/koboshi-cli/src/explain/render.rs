@@ -1,13 +1,14 @@
-//! Says an explanation: to a person in their language, to a program as JSON.
+//! Prints an explanation: for a person in their language, for a program as JSON.
 
 use anstream::stdout;
 use anstyle::{AnsiColor, Style};
 use jiff::{Timestamp, Zoned};
 use koboshi::classify::{EXIT_CODE, OWN_ERROR, Rules, TAIL_BYTES};
-use koboshi::fault::{Confidence, Fault, Kind, Origin, Other, Scope, Sub};
+use koboshi::fault::{Confidence, Fault, Kind, Origin, Other, Scope};
 use koboshi::guard::{Step, steps_for};
 use koboshi::redact::Redactor;
-use koboshi::wait::{Wait, WaitZone};
+use koboshi::wait::{Form, Wait, WaitZone};
+use koboshi_report::fault_words::{meanwhile, short_of_the_reset};
 use koboshi_report::guard::step_words;
 use koboshi_report::phrase::{Lang, Phrases};
 use koboshi_report::when;
@@ -15,9 +16,10 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::Explained;
+use super::Explanation;
 use super::layout::{Layout, line_width};
 use super::own;
+use super::zone::CountedFrom;
 
 const STRONG: Style = Style::new().bold();
 const FAULT: Style = AnsiColor::Red.on_default().bold();
@@ -26,42 +28,44 @@ const QUIET: Style = Style::new().dimmed();
 const PLAIN: Style = Style::new();
 /// How much of the evidence is shown.
 const SHOWN_CHARS: usize = 160;
-/// A shorter wait is hardly the end of a day.
-const SHORT_OF_A_DAY: Duration = Duration::from_secs(3600);
+/// A text that was written within this time is read as it comes.
+const PRESENT_SECONDS: i64 = 60;
 /// How much of an error's words is looked for in the input.
 const SOUGHT_BYTES: usize = 40;
-/// What stands before the evidence.
+/// The margin of the evidence.
 const MARGIN: &str = "  │ ";
-/// Every label that may be shown: all texts begin behind the longest of them.
+/// Every label that may be shown: all texts begin after the longest of them.
 const LABELS: &[&str] = &[
     "label-what", "label-do", "label-wait", "label-whose", "label-affects", "label-retry", "label-said",
     "label-sure",
 ];
 
-/// Everything needed to say something.
-pub(super) struct Telling<'a> {
+/// What printing needs.
+pub(super) struct Renderer<'a> {
     pub(super) phrases: &'a Phrases,
     pub(super) rules: &'a Rules,
     pub(super) lang: Lang,
     pub(super) prefix: &'a str,
     /// Now, in the zone that times are shown in.
     pub(super) now: &'a Zoned,
-    /// Now, in the zone that times without one were read in.
+    /// Now, in the zone of times without one.
     pub(super) assumed: &'a Zoned,
+    /// The exit code of the run, where the caller knows it.
+    pub(super) exit_code: Option<i32>,
 }
 
-/// Where the evidence stands.
-struct Place {
+/// The place of the evidence.
+struct Evidence {
     /// Line from the beginning, or from the end if the beginning was not read.
     line: usize,
     from_end: bool,
     text: String,
 }
 
-impl Telling<'_> {
-    pub(super) fn text(&self, explained: &Explained<'_>) -> io::Result<()> {
+impl Renderer<'_> {
+    pub(super) fn text(&self, explanation: &Explanation<'_>) -> io::Result<()> {
         let mut out = stdout().lock();
-        let Some(fault) = &explained.fault else {
+        let Some(fault) = &explanation.fault else {
             return writeln!(out, "{GOOD}✓{GOOD:#} {}", self.say("nothing-wrong", &[]));
         };
         let sub = fault.sub.map(|sub| format!(" / {}", sub.name())).unwrap_or_default();
@@ -70,26 +74,29 @@ impl Telling<'_> {
         writeln!(out, "{FAULT}✗ {name}{FAULT:#}  {QUIET}{}{QUIET:#}", fault.kind.code(self.prefix))?;
         writeln!(out)?;
         let labels: Vec<String> = LABELS.iter().map(|label| self.say(label, &[])).collect();
-        let rows =
-            Rows { telling: self, layout: Layout::of(labels.iter().map(String::as_str), line_width()) };
-        let (message, suggestion) = self.words(explained, fault);
-        let place = place(explained, fault);
-        let said = self.said(fault, place.as_ref(), &message);
-        rows.row(&mut out, "label-what", STRONG, &[message])?;
-        let steps: Vec<String> = [suggestion].into_iter().chain(self.further_steps(fault)).collect();
+        let rows = LabelledTexts {
+            telling: self,
+            layout: Layout::of(labels.iter().map(String::as_str), line_width()),
+        };
+        let (message, suggestion) = self.words(explanation, fault);
+        let place = place(explanation, fault);
+        let said = self.other_sides_words(fault, place.as_ref(), &message);
+        let what: Vec<String> = [message].into_iter().chain(self.signal(fault)).collect();
+        rows.row(&mut out, "label-what", STRONG, &what)?;
+        let from = fault.wait.and_then(|wait| self.counted_from(explanation, wait));
+        let over = from.clone().filter(|_| is_over(fault));
+        let steps: Vec<String> =
+            [suggestion].into_iter().chain(over).chain(self.further_steps(fault)).collect();
         rows.row(&mut out, "label-do", PLAIN, &steps)?;
-        if let Some(wait) = fault.wait {
+        // That a wait is over is part of the suggestion.
+        if let Some(wait) = fault.wait.filter(|_| !is_over(fault)) {
             let mut words = self.wait_words(wait);
-            words.extend(is_before_the_reset(fault).then(|| self.say("wait-not-the-day", &[])));
+            words.extend(from);
+            words.extend(short_of_the_reset(fault, wait.after).map(|id| self.say(id, &[])));
             rows.row(&mut out, "label-wait", PLAIN, &words)?;
         }
         rows.row(&mut out, "label-whose", PLAIN, &[self.phrases.cause(self.lang, fault)])?;
-        rows.row(
-            &mut out,
-            "label-affects",
-            PLAIN,
-            &[self.say(&format!("scope-{}", fault.scope.name()), &[])],
-        )?;
+        rows.row(&mut out, "label-affects", PLAIN, &[self.say(&scope_id(fault), &[])])?;
         rows.row(&mut out, "label-retry", PLAIN, &[self.advice_words(fault)])?;
         if let Some(said) = said {
             rows.row(&mut out, "label-said", PLAIN, &[said])?;
@@ -98,8 +105,8 @@ impl Telling<'_> {
         self.evidence(&mut out, rows.layout, place.as_ref(), fault)
     }
 
-    /// The other side's words, where nothing else that is shown holds them.
-    fn said(&self, fault: &Fault, place: Option<&Place>, message: &str) -> Option<String> {
+    /// The provider's message, where no other shown text contains it.
+    fn other_sides_words(&self, fault: &Fault, place: Option<&Evidence>, message: &str) -> Option<String> {
         let said = fault.detail.split_whitespace().collect::<Vec<_>>().join(" ");
         let ours = |lang: &Lang| {
             [fault.sub, None].into_iter().any(|sub| self.phrases.message(*lang, fault.kind, sub) == said)
@@ -113,12 +120,13 @@ impl Telling<'_> {
         &self,
         out: &mut impl Write,
         layout: Layout,
-        place: Option<&Place>,
+        place: Option<&Evidence>,
         fault: &Fault,
     ) -> io::Result<()> {
         writeln!(out)?;
         let Some(place) = place else {
-            let seen = self.say("label-seen-exit-code", &[("rule", &fault.evidence.rule)]);
+            let id = if is_exit_code(fault) { "label-seen-exit-code" } else { "label-seen-no-text" };
+            let seen = self.say(id, &[("rule", &fault.evidence.rule)]);
             return writeln!(out, "{QUIET}{seen}{QUIET:#}");
         };
         let id = if place.from_end { "label-seen-from-end" } else { "label-seen" };
@@ -132,11 +140,11 @@ impl Telling<'_> {
         Ok(())
     }
 
-    pub(super) fn json(&self, explained: &Explained<'_>) -> io::Result<()> {
-        let fault = explained.fault.as_ref().map(|fault| self.fault_json(explained, fault));
+    pub(super) fn json(&self, explanation: &Explanation<'_>) -> io::Result<()> {
+        let fault = explanation.fault.as_ref().map(|fault| self.fault_json(explanation, fault));
         let document = json!({
-            "ok": explained.fault.is_none(),
-            "read_as": explained.read_as,
+            "ok": explanation.fault.is_none(),
+            "read_as": explanation.read_as,
             "lang": self.lang.name(),
             "now": self.now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
             "fault": fault,
@@ -146,9 +154,9 @@ impl Telling<'_> {
         writeln!(out)
     }
 
-    fn fault_json(&self, explained: &Explained<'_>, fault: &Fault) -> Value {
-        let (message, suggestion) = self.words(explained, fault);
-        let place = place(explained, fault);
+    fn fault_json(&self, explanation: &Explanation<'_>, fault: &Fault) -> Value {
+        let (message, suggestion) = self.words(explanation, fault);
+        let place = place(explanation, fault);
         json!({
             "kind": fault.kind.name(),
             "sub": fault.sub.map(|sub| sub.name()),
@@ -171,6 +179,10 @@ impl Telling<'_> {
                 "until": wait.until.to_string(),
                 "until_local": self.local(wait.until).strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
                 "form": wait.form.name(),
+                "counted_from": {
+                    "what": explanation.counted.0.name(),
+                    "time": explanation.counted.1.to_string(),
+                },
                 "zone": match wait.zone {
                     WaitZone::Stated(offset) => json!({"stated": offset.to_string()}),
                     WaitZone::Assumed => json!({"assumed": when::zone_name(Lang::En, self.assumed)}),
@@ -191,10 +203,10 @@ impl Telling<'_> {
         })
     }
 
-    /// Message and suggestion; a category that the user added brings its own, and so does an answer of Koboshi itself.
-    fn words(&self, explained: &Explained<'_>, fault: &Fault) -> (String, String) {
+    /// Message and suggestion; a category of the user has its own, and so has an answer of Koboshi itself.
+    fn words(&self, explanation: &Explanation<'_>, fault: &Fault) -> (String, String) {
         if &*fault.evidence.rule == OWN_ERROR
-            && let Some(words) = own::words(explained.text, self.lang)
+            && let Some(words) = own::words(explanation.text, self.lang)
         {
             return words;
         }
@@ -213,26 +225,44 @@ impl Telling<'_> {
                 return (message, suggestion);
             }
         }
-        let suggestion = if fault.kind == Kind::AgentError && explained.text.trim().is_empty() {
+        let suggestion = if fault.kind == Kind::AgentError && explanation.text.trim().is_empty() {
             self.say("log-is-empty", &[])
+        } else if is_over(fault) {
+            self.say("wait-over", &[])
+        } else if is_before_the_reset(fault) {
+            // "Until the day ends" above "38 s left" would contradict it.
+            self.sentences(&["wait-then-try", meanwhile(fault)])
         } else {
-            self.phrases.suggestion(self.lang, fault.kind, fault.sub)
+            self.phrases.fault_suggestion(self.lang, fault)
         };
-        // A provider's answer in a log: Koboshi took no part in it.
+        // A provider's answer in a log: Koboshi was not involved.
         let is_theirs = fault.kind == Kind::Internal && fault.origin == Origin::Provider;
         let theirs = is_theirs.then(|| self.phrases.text(self.lang, "explain-internal", &[])).flatten();
-        (theirs.unwrap_or_else(|| self.phrases.message(self.lang, fault.kind, fault.sub)), suggestion)
+        (theirs.unwrap_or_else(|| self.phrases.fault_message(self.lang, fault)), suggestion)
     }
 
-    /// What else helps against a tool's failure: the steps that the loop guard would name.
+    /// Which signal an exit code stands for.
+    fn signal(&self, fault: &Fault) -> Option<String> {
+        let code = self.exit_code.filter(|_| fault.kind == Kind::ProcessFailed)?;
+        let name = signal_name(code.checked_sub(128)?)?;
+        let shown = [("code", code.to_string()), ("name", name.to_owned())];
+        let shown: Vec<_> = shown.iter().map(|(name, text)| (*name, text.as_str())).collect();
+        Some(self.say(if name == KILL { "exit-signal-kill" } else { "exit-signal" }, &shown))
+    }
+
+    /// What else helps: the sign-in that the program itself names, and against a tool's failure the steps that the loop guard would name.
     fn further_steps(&self, fault: &Fault) -> Vec<String> {
+        let is_of_key = matches!(fault.kind, Kind::Unauthorized | Kind::TokenExpired);
+        if is_of_key && fault.detail.contains("/login") {
+            return vec![self.say("step-login", &[])];
+        }
         let Some(category) = fault.category.as_deref() else { return Vec::new() };
         let own = self.rules.own_category(category);
         let further = steps_for(category).into_iter().filter(|step| *step != Step::Category);
         further.map(|step| step_words(self.phrases, self.lang, step, category, own)).collect()
     }
 
-    /// Until when, as the text said it where that was another zone, and which zone was assumed where it named none.
+    /// The end of the wait, in the zone of the text where it differs, and the assumed zone where the text named none.
     fn wait_words(&self, wait: Wait) -> Vec<String> {
         if wait.after.is_zero() {
             return vec![self.say("wait-over", &[])];
@@ -257,6 +287,25 @@ impl Telling<'_> {
         lines
     }
 
+    /// What the wait was counted from, where that is not the present or nothing says when the text was written.
+    fn counted_from(&self, explanation: &Explanation<'_>, wait: Wait) -> Option<String> {
+        // An epoch or a timestamp is the same instant whenever it is read.
+        if wait.form != Form::Countdown && wait.zone == WaitZone::Unneeded {
+            return None;
+        }
+        let (from, at) = explanation.counted;
+        let is_past = self.now.timestamp().duration_since(at).as_secs() >= PRESENT_SECONDS;
+        let from = match from {
+            CountedFrom::Text | CountedFrom::File if is_past => from.name(),
+            CountedFrom::Now => from.name(),
+            CountedFrom::Text | CountedFrom::File | CountedFrom::Option => return None,
+        };
+        // A time of day is not counted: only its date is not stated.
+        let what = if wait.form == Form::Countdown { "wait-from" } else { "wait-date-from" };
+        let id = &format!("{what}-{from}");
+        Some(self.say(id, &[("time", &when::exact_time(self.lang, &self.local(at)))]))
+    }
+
     fn local(&self, at: Timestamp) -> Zoned {
         at.to_zoned(self.now.time_zone().clone())
     }
@@ -270,9 +319,11 @@ impl Telling<'_> {
             Origin::Tool => "retry-tool-no",
             Origin::Process if advice.same || advice.later => "retry-process-yes",
             Origin::Process => "retry-process-no",
+            // "Yes" beside "sign in first" would contradict it.
+            _ if fault.kind == Kind::TokenExpired => "retry-after-sign-in",
             _ if is_before_the_reset(fault) => "retry-later",
             _ if waits && (advice.same || advice.later) => "retry-after-wait",
-            _ if advice.same => "retry-yes",
+            _ if advice.same || advice.later && is_over(fault) => "retry-yes",
             _ if advice.later => "retry-later",
             _ => "retry-no",
         };
@@ -283,10 +334,14 @@ impl Telling<'_> {
             _ if advice.other => Some("retry-other-yes"),
             _ => Some("retry-other-no"),
         };
-        let between = if self.lang == Lang::Ja { "" } else { " " };
-        let sentences: Vec<String> =
-            [Some(id), other].into_iter().flatten().map(|id| self.say(id, &[])).collect();
-        sentences.join(between)
+        let said: Vec<&str> = [Some(id), other].into_iter().flatten().collect();
+        self.sentences(&said)
+    }
+
+    /// Sentences one after the other.
+    fn sentences(&self, ids: &[&str]) -> String {
+        let said: Vec<String> = ids.iter().map(|id| self.say(id, &[])).collect();
+        said.join(if self.lang == Lang::Ja { "" } else { " " })
     }
 
     fn say(&self, id: &str, args: &[(&str, &str)]) -> String {
@@ -294,27 +349,78 @@ impl Telling<'_> {
     }
 }
 
-/// Whether the stated wait ends long before a day's quota is likely to open: providers state seconds for it too.
-fn is_before_the_reset(fault: &Fault) -> bool {
-    let is_day = fault.kind == Kind::QuotaExceeded && fault.sub == Some(Sub::Day);
-    is_day && fault.wait.is_some_and(|wait| !wait.after.is_zero() && wait.after < SHORT_OF_A_DAY)
+/// The signal that nothing can catch.
+const KILL: &str = "SIGKILL";
+
+/// The name of a signal that ends processes.
+const fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => KILL,
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    })
 }
 
-/// The phrase that says how sure a fault is. A line that looks like an error is more than a status or an exit code.
+/// Whether the stated wait has passed: "wait until then" would be wrong.
+fn is_over(fault: &Fault) -> bool {
+    matches!(fault.kind, Kind::RateLimited | Kind::QuotaExceeded)
+        && fault.wait.is_some_and(|wait| wait.after.is_zero())
+}
+
+/// Whether the stated wait ends long before a daily quota is likely to reset: providers state seconds for it too.
+fn is_before_the_reset(fault: &Fault) -> bool {
+    fault.wait.is_some_and(|wait| short_of_the_reset(fault, wait.after).is_some())
+}
+
+/// The phrase for the confidence of a fault. A line that looks like an error is more than a status or an exit code.
 fn confidence_id(fault: &Fault) -> String {
-    let by_line =
-        fault.confidence == Confidence::Low && fault.status.is_none() && &*fault.evidence.rule != EXIT_CODE;
-    format!("confidence-{}{}", fault.confidence.name(), if by_line { "-line" } else { "" })
+    let by_line = fault.confidence == Confidence::Low && fault.status.is_none() && !is_exit_code(fault);
+    let by_form = fault.confidence == Confidence::Medium && fault.evidence.rule.starts_with(ANSWER_RULES);
+    let finer = if by_line {
+        "-line"
+    } else if by_form {
+        "-form"
+    } else {
+        ""
+    };
+    format!("confidence-{}{finer}", fault.confidence.name())
+}
+
+/// What these rules go by is how an answer ended, or that it is none; no words are involved.
+const ANSWER_RULES: &str = "answer.";
+
+fn is_exit_code(fault: &Fault) -> bool {
+    &*fault.evidence.rule == EXIT_CODE
+}
+
+/// The phrase for what else a fault concerns. Who signs in has no key.
+fn scope_id(fault: &Fault) -> String {
+    let is_sign_in = fault.kind == Kind::TokenExpired && fault.scope == Scope::Key;
+    format!("scope-{}", if is_sign_in { "sign-in" } else { fault.scope.name() })
 }
 
 /// Labels with their texts.
-struct Rows<'a> {
-    telling: &'a Telling<'a>,
+struct LabelledTexts<'a> {
+    telling: &'a Renderer<'a>,
     layout: Layout,
 }
 
-impl Rows<'_> {
-    /// One label and the texts that belong to it, each from the same column on.
+impl LabelledTexts<'_> {
+    /// One label with its texts, all in the same column.
     fn row(&self, out: &mut impl Write, label: &str, style: Style, texts: &[String]) -> io::Result<()> {
         let mut before = self.layout.label(&self.telling.say(label, &[]));
         for line in texts.iter().flat_map(|text| self.layout.lines(text)) {
@@ -325,13 +431,14 @@ impl Rows<'_> {
     }
 }
 
-/// The line of the evidence, fit to be shown. An exit code stands in no line.
-fn place(explained: &Explained<'_>, fault: &Fault) -> Option<Place> {
-    if &*fault.evidence.rule == EXIT_CODE {
+/// The line of the evidence, safe to be shown. An exit code has no line, and neither has an empty body.
+fn place(explanation: &Explanation<'_>, fault: &Fault) -> Option<Evidence> {
+    let text = explanation.text;
+    let is_blank = text.get(explanation.offset..).is_none_or(|body| body.trim().is_empty());
+    if is_exit_code(fault) || is_blank {
         return None;
     }
-    let text = explained.text;
-    let mut start = text.floor_char_boundary(explained.offset.saturating_add(fault.evidence.span.start));
+    let mut start = text.floor_char_boundary(explanation.offset.saturating_add(fault.evidence.span.start));
     // The span may begin with blank lines.
     start += text.get(start..).unwrap_or_default().len()
         - text.get(start..).unwrap_or_default().trim_start().len();
@@ -339,19 +446,19 @@ fn place(explained: &Explained<'_>, fault: &Fault) -> Option<Place> {
     let start = words_above(text, start, &fault.detail).unwrap_or(start);
     let before = text.get(..start).unwrap_or_default();
     let rest = text.get(start..).unwrap_or_default();
-    let number = if explained.cut { rest.lines().count() } else { before.matches('\n').count() + 1 };
+    let number = if explanation.cut { rest.lines().count() } else { before.matches('\n').count() + 1 };
     let line = rest.lines().next().unwrap_or_default();
-    // As it stands there, without the colours of a terminal and what was overwritten on it.
+    // Without colour codes and overwritten text.
     let text: String =
         Redactor::new().excerpt(&shown(line), SHOWN_CHARS).chars().filter(|c| !c.is_control()).collect();
-    Some(Place { line: number, from_end: explained.cut, text })
+    Some(Evidence { line: number, from_end: explanation.cut, text })
 }
 
 fn beginning_of_line(text: &str, at: usize) -> usize {
     text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
 }
 
-/// An object over several lines is found by its last one, which is a bracket: the line of it that has the words is meant.
+/// An object over several lines is found by its last line, a bracket: the line with the words is meant.
 fn words_above(text: &str, start: usize, detail: &str) -> Option<usize> {
     let is_bracket = |line: &str| matches!(line.trim(), "}" | "]" | "},");
     text.get(start..)?.lines().next().filter(|line| is_bracket(line))?;

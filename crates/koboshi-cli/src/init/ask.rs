@@ -1,4 +1,4 @@
-//! The questions of `koboshi init` on a terminal: which language, which providers. Enter takes what is in brackets.
+//! The questions of `koboshi init` on a terminal: which language, which providers. Enter takes the value in brackets.
 
 use std::io::{BufRead, Write};
 
@@ -8,14 +8,14 @@ use koboshi_report::phrase::Lang;
 use crate::Failure;
 use crate::say::Say;
 
-/// A person at a terminal.
+/// A dialog on a terminal.
 pub(super) struct Dialog<'d> {
     pub(super) input: &'d mut dyn BufRead,
     pub(super) output: &'d mut dyn Write,
 }
 
 impl Dialog<'_> {
-    /// In which language the comments are; what cannot be read as one is asked again.
+    /// The language of the comments; an unknown answer is asked again.
     pub(super) fn language(&mut self, say: &Say) -> Result<Lang, Failure> {
         loop {
             let answer = self.ask(&say.text("init-ask-language", &[("default", say.lang.name())]))?;
@@ -29,20 +29,20 @@ impl Dialog<'_> {
         }
     }
 
-    /// Which providers; Enter takes those that the environment tells of.
+    /// The providers; Enter takes those of the environment.
     pub(super) fn providers(&mut self, say: &Say, known: &[Choice]) -> Result<Vec<Choice>, Failure> {
         for (number, choice) in known.iter().enumerate() {
             let state = match choice.offer.keys.first() {
                 None => say.text("init-ask-keyless", &[]),
                 Some(_) if choice.is_ready() => say.text("init-ask-found", &[]),
-                Some(name) => say.text("init-ask-missing", &[("name", name)]),
+                Some(_) => say.text("init-ask-missing", &[("name", &say.list(&super::lacks(choice)))]),
             };
             self.say(&format!("  {:>2}  {:<11} {state}", number + 1, choice.offer.name))?;
         }
         let ready: Vec<&str> =
             known.iter().filter(|choice| choice.is_found()).map(|choice| choice.offer.name).collect();
-        let nobody = say.text("init-ask-nobody", &[]);
-        let default = if ready.is_empty() { nobody } else { ready.join(",") };
+        let none = say.text("init-ask-none", &[]);
+        let default = if ready.is_empty() { none } else { ready.join(",") };
         let question = say.text("init-ask-providers", &[("default", &default)]);
         loop {
             let answer = self.ask(&question)?;
@@ -62,7 +62,7 @@ impl Dialog<'_> {
         Ok(writeln!(self.output, "{line}")?)
     }
 
-    /// One line of an answer; the end of the input is Enter.
+    /// One line of an answer; the end of the input counts as Enter.
     fn ask(&mut self, question: &str) -> Result<String, Failure> {
         write!(self.output, "{question} ")?;
         self.output.flush()?;
@@ -89,14 +89,14 @@ fn chosen(answer: &str, known: &[Choice]) -> Result<Vec<Choice>, String> {
 
 #[cfg(test)]
 mod tests {
-    use koboshi_config::init::{OFFERS, look};
+    use koboshi_config::init::{OFFERS, detect};
 
     use super::*;
 
     fn answered(input: &str) -> (Lang, Vec<&'static str>, String) {
         let mut say = Say::new(Lang::En).unwrap();
         let lookup = |name: &str| (name == "GEMINI_API_KEY").then(|| "k".to_owned());
-        let known: Vec<Choice> = OFFERS.iter().map(|offer| look(offer, &lookup)).collect();
+        let known: Vec<Choice> = OFFERS.iter().map(|offer| detect(offer, &lookup)).collect();
         let mut output = Vec::new();
         let mut dialog = Dialog { input: &mut input.as_bytes(), output: &mut output };
         say.lang = dialog.language(&say).unwrap();

@@ -1,46 +1,46 @@
-//! What the guard would have said to a run, response by response.
+//! Applies the guard to a run, response by response.
 
 use koboshi::classify::Classifier;
 use koboshi::guard::{Call, Guard, Judgement, Suggestion, Turn, Verdict};
 use koboshi_report::guard::what;
 use serde::Serialize;
 
-use super::record::Recorded;
+use super::record::RecordedCall;
 use crate::say::Say;
 
 /// The guard and what it needs.
 pub(super) struct Judge<'s> {
     pub(super) guard: Guard,
     pub(super) classifier: Classifier,
-    /// Whether error flags are looked at.
+    /// Whether error flags count.
     pub(super) flags: bool,
     pub(super) say: &'s Say,
 }
 
-/// What was said about a run.
+/// The guard's messages about a run.
 #[derive(Debug, Serialize)]
-pub(super) struct Judged {
+pub(super) struct RunReport {
     pub(super) id: String,
     pub(super) calls: usize,
-    pub(super) notes: Vec<Said>,
-    pub(super) stops: Vec<Said>,
+    pub(super) notes: Vec<GuardMessage>,
+    pub(super) stops: Vec<GuardMessage>,
 }
 
 /// One note or stop.
 #[derive(Debug, Serialize)]
-pub(super) struct Said {
+pub(super) struct GuardMessage {
     pub(super) turn: u32,
-    /// Index of the call after which it was said.
+    /// Index of the call after which it was given.
     pub(super) at: usize,
     pub(super) rule: &'static str,
     pub(super) why: String,
 }
 
 impl Judge<'_> {
-    pub(super) fn judge(&self, id: &str, calls: &[Recorded]) -> Judged {
+    pub(super) fn judge(&self, id: &str, calls: &[RecordedCall]) -> RunReport {
         let now = jiff::Zoned::default();
         let mut judged =
-            Judged { id: id.to_owned(), calls: calls.len(), notes: Vec::new(), stops: Vec::new() };
+            RunReport { id: id.to_owned(), calls: calls.len(), notes: Vec::new(), stops: Vec::new() };
         let mut turn = Turn::new();
         let mut stopped = None;
         for (at, recorded) in calls.iter().enumerate() {
@@ -63,19 +63,19 @@ impl Judge<'_> {
             let judgement = self.guard.assess(&turn);
             match judgement.verdict {
                 Verdict::Pass => {}
-                Verdict::Note => judged.notes.extend(self.said(recorded.turn, at, &judgement)),
+                Verdict::Note => judged.notes.extend(self.message(recorded.turn, at, &judgement)),
                 Verdict::Stop => {
                     stopped = Some(recorded.turn);
-                    judged.stops.extend(self.said(recorded.turn, at, &judgement));
+                    judged.stops.extend(self.message(recorded.turn, at, &judgement));
                 }
             }
         }
         judged
     }
 
-    fn said(&self, turn: u32, at: usize, judgement: &Judgement) -> Option<Said> {
+    fn message(&self, turn: u32, at: usize, judgement: &Judgement) -> Option<GuardMessage> {
         let finding = judgement.gravest()?;
         let why = what(self.say.phrases(), self.say.lang, &Suggestion::of(finding, judgement.reach));
-        Some(Said { turn, at, rule: finding.rule.name(), why })
+        Some(GuardMessage { turn, at, rule: finding.rule.name(), why })
     }
 }

@@ -1,5 +1,5 @@
 //! Calls of conversations: message lists of OpenAI and Anthropic, rollouts of Codex, sessions of Claude Code. They become requests of their
-//! dialect and are read as the gateway reads them.
+//! dialect and are read like the gateway's.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +7,13 @@ use koboshi_wire::Dialect;
 use koboshi_wire::any::Request;
 use serde_json::{Value, json};
 
-use super::record::{Piece, Recorded, Wrong};
+use super::record::{Piece, RecordedCall, Wrong};
 
-/// After so many messages of one turn the calls are read once more: of a long turn the gateway reads only the last calls.
+/// After this many messages of one turn the calls are read once more: of a long turn the gateway reads only the last calls.
 const STEP: usize = 200;
 
-/// A list of messages; what is in it tells the dialect.
-pub(super) fn list(text: &str) -> Result<Vec<Recorded>, Wrong> {
+/// A list of messages; its content shows the dialect.
+pub(super) fn list(text: &str) -> Result<Vec<RecordedCall>, Wrong> {
     let blocks = ["\"tool_use\"", "\"tool_result\""];
     let dialect =
         if blocks.iter().any(|block| text.contains(block)) { Dialect::Messages } else { Dialect::Chat };
@@ -21,15 +21,15 @@ pub(super) fn list(text: &str) -> Result<Vec<Recorded>, Wrong> {
 }
 
 /// The calls of a conversation in this dialect; `text` is the list of its messages or items.
-pub(super) fn calls_of(dialect: Dialect, text: &str) -> Result<Vec<Recorded>, Wrong> {
+pub(super) fn calls_of(dialect: Dialect, text: &str) -> Result<Vec<RecordedCall>, Wrong> {
     let list: Vec<Value> =
         serde_json::from_str(text).map_err(|error| Wrong::new("guard-replay-no-messages", &error))?;
     of_list(dialect, &list)
 }
 
 /// A request carries the calls since the user last wrote, so the conversation is read up to each message of a user.
-fn of_list(dialect: Dialect, list: &[Value]) -> Result<Vec<Recorded>, Wrong> {
-    let mut turns: BTreeMap<u32, Vec<Recorded>> = BTreeMap::new();
+fn of_list(dialect: Dialect, list: &[Value]) -> Result<Vec<RecordedCall>, Wrong> {
+    let mut turns: BTreeMap<u32, Vec<RecordedCall>> = BTreeMap::new();
     let mut since = 0;
     for end in 1..=list.len() {
         since += 1;
@@ -38,7 +38,7 @@ fn of_list(dialect: Dialect, list: &[Value]) -> Result<Vec<Recorded>, Wrong> {
             continue;
         }
         since = 0;
-        // What a user wrote beside results was written after them.
+        // Text of a user beside results was written after them.
         let results = list.get(end).filter(|message| is_written(message)).and_then(results_alone);
         let (turn, calls) = read(dialect, list.get(..end).unwrap_or_default().iter().chain(&results))?;
         let known = turns.entry(turn).or_default();
@@ -47,7 +47,7 @@ fn of_list(dialect: Dialect, list: &[Value]) -> Result<Vec<Recorded>, Wrong> {
     Ok(turns.into_values().flatten().collect())
 }
 
-/// The results of tools in a message, without what else is in it; none if there are none.
+/// The results of tools in a message, without its other content; none if there are none.
 fn results_alone(message: &Value) -> Option<Value> {
     let blocks = message.get("content")?.as_array()?;
     let results: Vec<&Value> = blocks.iter().filter(|block| is_result(block)).collect();
@@ -58,7 +58,7 @@ fn is_result(block: &Value) -> bool {
     block.get("type").and_then(Value::as_str) == Some("tool_result")
 }
 
-/// Whether a user may have written this: a message of a user that is not only results of tools.
+/// Whether a user may have written this: a message of a user with more than results of tools.
 fn is_written(message: &Value) -> bool {
     message.get("role").and_then(Value::as_str) == Some("user")
         && !message
@@ -67,7 +67,10 @@ fn is_written(message: &Value) -> bool {
             .is_some_and(|blocks| blocks.iter().all(is_result))
 }
 
-fn read<'v>(dialect: Dialect, list: impl Iterator<Item = &'v Value>) -> Result<(u32, Vec<Recorded>), Wrong> {
+fn read<'v>(
+    dialect: Dialect,
+    list: impl Iterator<Item = &'v Value>,
+) -> Result<(u32, Vec<RecordedCall>), Wrong> {
     let list: Vec<&Value> = list.collect();
     let body = match dialect {
         Dialect::Responses => json!({"model": "recorded", "input": list}),
@@ -79,7 +82,7 @@ fn read<'v>(dialect: Dialect, list: impl Iterator<Item = &'v Value>) -> Result<(
     let wrong = |error: koboshi_wire::IntakeError| Wrong::new("guard-replay-no-messages", &error);
     let request = Request::parse(dialect, body.as_bytes(), None).map_err(wrong)?;
     let calls = request.calls();
-    let of = |call: &koboshi_wire::form::GuardCall<'_>| Recorded {
+    let of = |call: &koboshi_wire::form::GuardCall<'_>| RecordedCall {
         tool: call.tool.to_string(),
         args: call.args.to_string(),
         output: call.output.to_string(),
@@ -90,7 +93,7 @@ fn read<'v>(dialect: Dialect, list: impl Iterator<Item = &'v Value>) -> Result<(
     Ok((request.turn(), calls.iter().map(of).collect()))
 }
 
-/// A line of a rollout: the item is in `payload`; other lines tell about the session or repeat what items say.
+/// A line of a rollout: the item is in `payload`; other lines describe the session or repeat items.
 pub(super) fn codex_piece(text: &str) -> Piece {
     let mut line: Value = match serde_json::from_str(text) {
         Ok(line) => line,
@@ -122,14 +125,14 @@ pub(super) fn bare_piece(text: &str) -> Piece {
     }
 }
 
-/// What of an item tells about calls and about who wrote.
+/// The part of an item that matters for calls and turns.
 fn item(mut item: Value) -> Option<Value> {
     let kind = item.get("type").and_then(Value::as_str)?.to_owned();
     let role = item.get("role").and_then(Value::as_str).unwrap_or_default();
     if kind == "message" && !matches!(role, "user" | "assistant") {
         return None;
     }
-    // The harness writes as the user what it knows about the machine.
+    // The harness writes facts about the machine as a user message.
     if role == "user" && text_of(&item).trim_start().starts_with('<') {
         return None;
     }
@@ -150,7 +153,7 @@ fn text_of(item: &Value) -> &str {
     content.and_then(Value::as_str).or_else(|| first?.get("text")?.as_str()).unwrap_or_default()
 }
 
-/// A line of a session: messages of the user and the assistant; everything else is the program's own.
+/// A line of a session: messages of the user and the assistant; everything else belongs to the program.
 pub(super) fn claude_piece(text: &str) -> Piece {
     let mut line: Value = match serde_json::from_str(text) {
         Ok(line) => line,
@@ -200,7 +203,7 @@ impl Session {
     }
 
     /// The runs of the file.
-    pub(super) fn end(self) -> Vec<(String, Result<Vec<Recorded>, Wrong>)> {
+    pub(super) fn end(self) -> Vec<(String, Result<Vec<RecordedCall>, Wrong>)> {
         let mut runs = Vec::new();
         if self.is_codex {
             runs.push((self.id.clone(), of_list(Dialect::Responses, &self.codex)));

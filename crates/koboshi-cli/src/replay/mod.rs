@@ -4,7 +4,7 @@
 //!   file, .xz or pipe ──► source (lines, bounded) ──► record (which form?) ──► calls of a run ──► judge ──► text or JSON
 //! ```
 //!
-//! It judges as the gateway does by default: after each response of the model, with the number of calls only observed. The run goes on after
+//! It judges as the gateway does by default: after each response of the model, with the number of calls only observed. The run continues after
 //! a stop as it was recorded, so within one user turn only the first stop counts.
 
 mod judge;
@@ -34,7 +34,7 @@ Examples:
   koboshi guard replay messages.json                     a list of messages, or a request with one: OpenAI or Anthropic
   xz -dc runs.jsonl.xz | koboshi guard replay - --format json
 
-The form is told by the content: a message list, a Codex rollout, a session of Claude Code, or JSON lines with `id` and `calls`
+The form is recognised by the content: a message list, a Codex rollout, a session of Claude Code, or JSON lines with `id` and `calls`
 (`tool`, `args`, `output`, and where they are known `is_error`, `turn`, `batch`). Files may be compressed with xz.
 
 With --format json there is one object per line and run: `id`, `calls`, `notes` and `stops`, each of these with `turn`, `at` (the call,
@@ -51,7 +51,7 @@ pub(crate) enum GuardCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
-    /// Recorded runs; `-` reads standard input
+    /// RecordedCall runs; `-` reads standard input
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// How to print
@@ -147,7 +147,7 @@ impl Setting {
     }
 }
 
-/// What can be set besides the limits of rules.
+/// Settings besides the limits of rules.
 const OTHERS: &[&str] = &["after_changes", "window", "waiting"];
 
 /// The rules whose limit can be set; the number of calls is only observed here.
@@ -160,7 +160,7 @@ fn parse_setting(text: &str) -> Result<Setting, String> {
         return Ok(Setting::Source);
     }
     let (name, number) = text.split_once('=').ok_or("it needs the form NAME=N")?;
-    // As the config writes them.
+    // The spelling of the config is accepted too.
     let name = name.strip_prefix("guard.").unwrap_or(name);
     let name = name.strip_suffix(".limit").or_else(|| name.strip_prefix("max_")).unwrap_or(name);
     let number: u32 = number.parse().map_err(|_| format!("`{number}` is not a number"))?;

@@ -1,4 +1,4 @@
-//! How far a long replay has come, on the terminal of whoever waits for it. Nothing is shown to pipes and files.
+//! Shows the progress of a long replay on a terminal. Nothing is shown in pipes and files.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::clock::tick;
 use crate::say::Say;
 
-/// A short replay needs no progress, and a terminal no more than a few lines a second.
+/// A short replay shows no progress, and a terminal gets no more than a few lines a second.
 const QUIET: Duration = Duration::from_millis(700);
 const EVERY: Duration = Duration::from_millis(250);
 
@@ -25,7 +25,7 @@ impl<'s> Progress<'s> {
         Self { say, is_shown, next: tick() + QUIET, runs: 0, bytes: 0, is_dirty: false }
     }
 
-    /// One more run was read.
+    /// Counts a run that was read.
     pub(super) fn step(&mut self, bytes: usize, calls: usize) {
         self.runs += 1;
         self.bytes += bytes;
@@ -37,11 +37,11 @@ impl<'s> Progress<'s> {
         let (runs, calls) = (self.runs.to_string(), calls.to_string());
         let megabytes = (self.bytes / 1_000_000).to_string();
         let args = [("runs", runs.as_str()), ("calls", &calls), ("megabytes", &megabytes)];
-        // Progress is a courtesy: where it cannot be shown, the work goes on.
+        // A failure to show progress does not matter.
         let _ = write!(std::io::stderr(), "\r\u{1b}[K{}", self.say.text("guard-replay-progress", &args));
     }
 
-    /// Takes the line away, for whatever is printed next.
+    /// Clears the line, before other output.
     pub(super) fn clear(&mut self) {
         if std::mem::take(&mut self.is_dirty) {
             let _ = write!(std::io::stderr(), "\r\u{1b}[K");

@@ -1,4 +1,4 @@
-//! Recorded runs in the forms in which they are found, told apart by their content.
+//! Recorded runs in their various forms, recognised by their content.
 //!
 //! JSON lines with `calls` and JSON lines with message lists hold a run per line. A rollout of Codex and a session of Claude Code are
 //! one run per file (and one for each sub-agent). Anything else may be a single JSON text over many lines.
@@ -17,7 +17,7 @@ use crate::Failure;
 
 /// A call of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Recorded {
+pub(super) struct RecordedCall {
     pub(super) tool: String,
     pub(super) args: String,
     pub(super) output: String,
@@ -26,17 +26,17 @@ pub(super) struct Recorded {
     pub(super) batch: Option<u32>,
 }
 
-/// A run, or the line that is none.
+/// A run, or an invalid line.
 pub(super) struct Run {
     pub(super) id: String,
     /// The line that it ends in.
     pub(super) line: usize,
-    /// How much was read for it.
+    /// How many bytes were read for it.
     pub(super) bytes: usize,
-    pub(super) calls: Result<Vec<Recorded>, Wrong>,
+    pub(super) calls: Result<Vec<RecordedCall>, Wrong>,
 }
 
-/// Why something is no run: a phrase, and the details in the words of the reader.
+/// Why something is no run: a phrase, and the details in the reader's language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub(super) phrase: &'static str,
@@ -49,9 +49,9 @@ impl Wrong {
     }
 }
 
-/// What a line is.
+/// The content of a line.
 pub(super) enum Piece {
-    Run(String, Result<Vec<Recorded>, Wrong>),
+    Run(String, Result<Vec<RecordedCall>, Wrong>),
     /// An item of a Codex rollout, and the name of the session where it says one.
     Codex(Option<Value>, Option<String>),
     /// A message of a Claude Code session, the session and the sub-agent.
@@ -59,7 +59,7 @@ pub(super) enum Piece {
     Wrong(Wrong),
 }
 
-/// Reads all runs of an input and hands each over. False if there was nothing in it.
+/// Reads all runs of an input and passes each on. False if the input was empty.
 pub(super) fn each_run(
     source: &mut Source,
     path: &Path,
@@ -127,13 +127,13 @@ pub(super) fn each_run(
     Ok(is_wrong || !first)
 }
 
-/// The first line and everything after it. A text over many lines is no longer than a line may be.
+/// The first line and everything after it. A text over many lines may be as long as a line.
 fn rest_of(source: &mut Source, first: &str) -> Result<String, Failure> {
-    const LARGEST: usize = 128 * 1024 * 1024;
+    const MAX_BYTES: usize = 128 * 1024 * 1024;
     let mut whole = first.to_owned();
     while let Some(line) = source.next()? {
         if let Line::Text(text) = line
-            && whole.len() + text.len() < LARGEST
+            && whole.len() + text.len() < MAX_BYTES
         {
             whole.push('\n');
             whole.push_str(&text);
@@ -142,7 +142,7 @@ fn rest_of(source: &mut Source, first: &str) -> Result<String, Failure> {
     Ok(whole)
 }
 
-/// The fields by which forms are told apart.
+/// The fields that distinguish the forms.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(borrow)]
@@ -221,14 +221,14 @@ struct CorpusCall<'a> {
     batch: Option<u32>,
 }
 
-fn of_corpus(calls: &str) -> Result<Vec<Recorded>, Wrong> {
+fn of_corpus(calls: &str) -> Result<Vec<RecordedCall>, Wrong> {
     let calls: Vec<CorpusCall<'_>> =
         serde_json::from_str(calls).map_err(|error| Wrong::new("guard-replay-no-calls", &error))?;
     let of = |call: CorpusCall<'_>| {
         let args = call.args.get();
         // A text stands for itself.
         let text = args.starts_with('"').then(|| serde_json::from_str::<String>(args).ok()).flatten();
-        Recorded {
+        RecordedCall {
             tool: call.tool,
             args: text.unwrap_or_else(|| args.to_owned()),
             output: call.output,

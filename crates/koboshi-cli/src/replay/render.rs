@@ -1,4 +1,4 @@
-//! What a replay prints: a block for each run in which something was said, and a sum; or one JSON object a run.
+//! Prints a replay: a block for each run with a message, and a sum; or one JSON object per run.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use anstream::{stderr, stdout};
 use anstyle::{AnsiColor, Style};
 
-use super::judge::{Judged, Said};
+use super::judge::{GuardMessage, RunReport};
 use super::record::Wrong;
 use crate::args::Format;
 use crate::input::{name_of, why_unreadable};
@@ -40,7 +40,7 @@ impl<'s> Output<'s> {
         self.is_wrong
     }
 
-    pub(super) fn run(&mut self, judged: &Judged) -> io::Result<()> {
+    pub(super) fn run(&mut self, judged: &RunReport) -> io::Result<()> {
         self.runs += 1;
         self.calls += judged.calls;
         self.noted += usize::from(!judged.notes.is_empty());
@@ -57,7 +57,8 @@ impl<'s> Output<'s> {
         let id: String = judged.id.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         writeln!(out, "{}", self.say.text("guard-replay-run", &[("id", &id), ("calls", &calls)]))?;
         let notes = judged.notes.iter().map(|said| (said, false));
-        let mut all: Vec<(&Said, bool)> = notes.chain(judged.stops.iter().map(|said| (said, true))).collect();
+        let mut all: Vec<(&GuardMessage, bool)> =
+            notes.chain(judged.stops.iter().map(|said| (said, true))).collect();
         all.sort_by_key(|(said, _)| said.at);
         for (said, is_stop) in all {
             let (phrase, style) =
@@ -85,7 +86,7 @@ impl<'s> Output<'s> {
         writeln!(stderr().lock(), "koboshi: {said}")
     }
 
-    /// An input with nothing in it: most often the wrong file.
+    /// Reports an empty input: most often the wrong file.
     pub(super) fn empty(&mut self, path: &Path) -> io::Result<()> {
         self.is_wrong = true;
         let said = self.say.text("guard-replay-empty", &[]);

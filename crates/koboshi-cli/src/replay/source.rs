@@ -1,5 +1,5 @@
 //! Reads recorded runs line by line: from a file, from one that is compressed with xz, or from a pipe. Memory is bounded by the
-//! longest line that is accepted.
+//! longest accepted line.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use lzma_rust2::XzReader;
 
-/// A line of more bytes is refused; a run of three hundred calls with long outputs has a tenth of it.
-const LONGEST_LINE: usize = 128 * 1024 * 1024;
-/// The dictionary of a compressed file may be as large as the highest usual level asks for, in KiB.
-const MOST_MEMORY: u32 = 128 * 1024;
+/// Longer lines are refused; a run of three hundred calls with long outputs has a tenth of it.
+const MAX_LINE: usize = 128 * 1024 * 1024;
+/// The largest dictionary of a compressed file, in KiB: that of the highest usual level.
+const MAX_DICTIONARY_KIB: u32 = 128 * 1024;
 /// What compressed files begin with.
 const XZ: &[u8] = b"\xfd7zXZ\0";
 
@@ -20,7 +20,7 @@ pub(super) struct Source {
     line: usize,
 }
 
-/// A line, or why it is none.
+/// A line, or why it is invalid.
 pub(super) enum Line {
     Text(String),
     TooLong,
@@ -44,7 +44,10 @@ impl Source {
         let mut reader = BufReader::with_capacity(256 * 1024, inner);
         let is_packed = reader.fill_buf()?.starts_with(XZ);
         let reader: Box<dyn BufRead> = if is_packed {
-            Box::new(BufReader::with_capacity(256 * 1024, XzReader::new_mem_limit(reader, true, MOST_MEMORY)))
+            Box::new(BufReader::with_capacity(
+                256 * 1024,
+                XzReader::new_mem_limit(reader, true, MAX_DICTIONARY_KIB),
+            ))
         } else {
             Box::new(reader)
         };
@@ -59,13 +62,13 @@ impl Source {
     /// The next line without its end; none at the end of the input.
     pub(super) fn next(&mut self) -> io::Result<Option<Line>> {
         let mut bytes = Vec::new();
-        let limit = u64::try_from(LONGEST_LINE).unwrap_or(u64::MAX).saturating_add(1);
+        let limit = u64::try_from(MAX_LINE).unwrap_or(u64::MAX).saturating_add(1);
         let read = (&mut self.reader).take(limit).read_until(b'\n', &mut bytes)?;
         if read == 0 {
             return Ok(None);
         }
         self.line += 1;
-        if bytes.len() > LONGEST_LINE && !bytes.ends_with(b"\n") {
+        if bytes.len() > MAX_LINE && !bytes.ends_with(b"\n") {
             drop(bytes);
             self.skip_line()?;
             return Ok(Some(Line::TooLong));

@@ -1,9 +1,9 @@
 //! `koboshi run`: one command under protection.
 //!
-//! What the command says goes where it would go without us; what we say goes to standard error, in the reader's language.
+//! The command's output goes where it would go without us; our own messages go to standard error, in the reader's language.
 
 pub(crate) mod gateway;
-mod tell;
+mod progress;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -14,19 +14,20 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use koboshi::classify::Classifier;
 use koboshi::key::{ScopeKey, ScopeLevel};
+use koboshi::redact::Redactor;
 use koboshi::supervise::Ladder;
 use koboshi_config::Config;
 use koboshi_store::{Ledger, LedgerOptions};
 use koboshi_supervisor::folder::Refusal;
 use koboshi_supervisor::protected::{self, Task, Verdict};
 use koboshi_supervisor::spawn::own_binary;
-use koboshi_supervisor::{Kind, Kinds, Knowledge};
+use koboshi_supervisor::{Kind, Knowledge};
 
 use crate::args::{ConfigFileArgs, LangArgs};
 use crate::say::Say;
-use crate::{Exit, Failure, clock, rules, settings, state};
+use crate::{Exit, Failure, clock, kinds, rules, settings, state};
 
-use tell::Telling;
+use progress::WaitReporter;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -36,7 +37,8 @@ Examples:
   koboshi run --gateway off -- ./my-agent
 
 Everything is passed through: input, output, the terminal, Ctrl-C. After a failure that passes by itself (a limit, an overloaded
-provider, a lost connection, a crash) the command is started again. What is learned of an account holds for every other
+provider, a lost connection, an end by a signal) the command is started again: after the stated wait of a limit, else after about one
+minute, then two (`cooldown`). An exit status without a reason that is known is passed on, and not tried again. What is learned of an account holds for every other
 `koboshi run` and for the gateway, and theirs for this one.
 
 Exit status: that of the command (128+n for a signal), or
@@ -47,11 +49,11 @@ Exit status: that of the command (128+n for a signal), or
 
 /// In cooldown: an outer supervisor may try again later (EX_TEMPFAIL).
 const RESTS: u8 = 75;
-/// Parked: nothing helps but a person (EX_UNAVAILABLE).
+/// Parked: an operator must act (EX_UNAVAILABLE).
 const PARKED: u8 = 69;
 
-/// So long the store is waited for at the beginning and at the end.
-const STORE: Duration = Duration::from_secs(5);
+/// How long to wait for the store at the beginning and at the end.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Whether a session is continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -86,7 +88,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, default_value = "auto")]
     resume: Resume,
     /// Gateway that the command is pointed at: `auto` (the one of this config, if it answers), an address, or `off`
-    #[arg(long, value_name = "auto|URL|off", default_value = "auto")]
+    #[arg(long, value_name = "auto|URL|off", default_value = "auto", value_parser = gateway::parse)]
     gateway: String,
     /// The store: a file or `redis://…` [default: from the config, else the file of this user]
     #[arg(long, value_name = "PLACE", env = "KOBOSHI_STORE", hide_env_values = true)]
@@ -101,7 +103,7 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// The config file that was asked for.
+    /// The config file of the command line.
     pub(crate) fn config_file(&self) -> Option<&std::path::Path> {
         self.config.file.as_deref()
     }
@@ -113,25 +115,27 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let (store, runs) = state::for_runs(args.store.as_deref(), &config)?;
     let node = state::run_node()?;
     let ledger = Arc::new(Ledger::open(store, LedgerOptions::new(node))?);
-    // A store that is away is gone on without: the ledger merges when it is back.
-    let _ = ledger.wait_loaded(STORE);
-    let task = task(args, &config, runs)?;
+    // Without the store the command runs all the same: the ledger merges when the store is back.
+    let _ = ledger.wait_loaded(STORE_TIMEOUT);
+    let task = task(args, &config, runs, &say)?;
     let knowledge = Knowledge::new(Arc::clone(&ledger), config.cooldown)
-        .map_err(|error| Failure::new(error.to_string()))?;
+        .map_err(|error| Failure::new(error.to_string()))?
+        .on_a_fleet(state::is_fleet(args.store.as_deref(), &config));
     let knowledge = match (&args.agent, &task.ladder.agent) {
         (None, Some(own)) => knowledge.keeping_private(own.clone()),
         _ => knowledge,
     };
     let classifier = Classifier::new(rules::load(&config.rules)?, clock::zones());
-    let mut telling = Telling::new(&say);
+    let mut telling = WaitReporter::new(&say, &ledger, flags_of(args));
+    telling.unnamed = task.ladder.agent.clone().filter(|_| args.agent.is_none());
     let verdict = protected::run(&task, &knowledge, &classifier, &mut telling);
-    // What was learned is there for the next command, before this one ends.
-    ledger.finish(STORE);
-    exit(&say, args, &task, verdict?)
+    // What was learned is stored for the next command, before this one ends.
+    ledger.finish(STORE_TIMEOUT);
+    exit(&say, &telling, args, &task, verdict?)
 }
 
-fn task(args: &RunArgs, config: &Config, runs: PathBuf) -> Result<Task, Failure> {
-    let kinds = Kinds::builtin().map_err(|error| Failure::new(error.to_string()))?;
+fn task(args: &RunArgs, config: &Config, runs: PathBuf, say: &Say) -> Result<Task, Failure> {
+    let kinds = kinds::load(config)?;
     let program = args.command.first().cloned().unwrap_or_default();
     let (_, kind) = kinds.of_program(&program);
     let ladder = ladder(args, &kind)?;
@@ -142,9 +146,16 @@ fn task(args: &RunArgs, config: &Config, runs: PathBuf) -> Result<Task, Failure>
             .map(|name| name.to_string_lossy().into_owned())
             .unwrap_or_default(),
     };
+    let environment: Vec<_> = std::env::vars_os().collect();
+    let gateway::Chosen { address, notice } = gateway::choose(&args.gateway, config, &kind, &environment);
+    if let Some((id, values)) = notice {
+        let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        // Where standard error is gone, no one reads it.
+        let _ = writeln!(anstream::stderr().lock(), "koboshi: {}", say.text(id, &values));
+    }
     Ok(Task {
         command: args.command.clone(),
-        gateway: gateway::choose(&args.gateway, config),
+        gateway: address,
         kind,
         ladder,
         label,
@@ -152,13 +163,13 @@ fn task(args: &RunArgs, config: &Config, runs: PathBuf) -> Result<Task, Failure>
         patience: args.patience,
         resume: args.resume == Resume::Auto,
         runs,
-        environment: std::env::vars_os().collect(),
+        environment,
         binary: own_binary(),
         zone: clock::now().time_zone().clone(),
     })
 }
 
-/// What the command stands on. One without a name has a key of its own all the same, which nobody else sees.
+/// The keys of the command. One without a name has a key of its own all the same, which no other process sees.
 fn ladder(args: &RunArgs, kind: &Kind) -> Result<Ladder, Failure> {
     let wrong = |error: koboshi::key::KeyError| Failure::new(error.to_string());
     let folder = || {
@@ -186,37 +197,51 @@ fn ladder(args: &RunArgs, kind: &Kind) -> Result<Ladder, Failure> {
     })
 }
 
-/// Says why it ends like this, where the reason is ours.
-fn exit(say: &Say, args: &RunArgs, task: &Task, verdict: Verdict) -> Result<Exit, Failure> {
+/// Explains the exit status, where the reason is ours.
+fn exit(
+    say: &Say,
+    telling: &WaitReporter<'_>,
+    args: &RunArgs,
+    task: &Task,
+    verdict: Verdict,
+) -> Result<Exit, Failure> {
     let told = |text: String| {
-        // Standard error is the last resort: if it is gone too, the exit status still tells.
+        // If standard error is gone too, the exit status still shows the reason.
         let _ = writeln!(anstream::stderr().lock(), "koboshi: {text}");
     };
     let program = task.command.first().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(Exit::Code(match verdict {
         Verdict::Ended(status) => u8::try_from(status.shell_code() & 0xff).unwrap_or(1),
         Verdict::Interrupted(signal) => u8::try_from(128 + signal).unwrap_or(1),
-        Verdict::Rests(held, until) => {
+        Verdict::Rests { held, until, ran } => {
             let patience = say.phrases().countdown(say.lang, args.patience);
-            let until = tell::time(say, until);
+            let until = progress::time(say, until);
             told(say.text(
-                "run-rests",
+                match (is_private(args, task, &held.event.key), ran) {
+                    (true, _) => "run-rests-unnamed",
+                    (false, true) => "run-rests-again",
+                    (false, false) => "run-rests",
+                },
                 &[
                     ("key", &held.event.key.to_string()),
                     ("until", &until),
-                    ("reason", &tell::reason(say, &held)),
+                    ("reason", &telling.reason(&held)),
                     ("patience", &patience),
                 ],
             ));
             RESTS
         }
-        Verdict::Parked(held) => {
-            let command = format!("koboshi resume {}", crate::shell::word(&held.event.key.to_string()));
+        Verdict::Parked { held, ran } => {
+            let command = telling.resume_command(&held.event.key);
             told(say.text(
-                "run-parked",
+                match (is_private(args, task, &held.event.key), ran) {
+                    (true, _) => "run-parked-unnamed",
+                    (false, true) => "run-parked-again",
+                    (false, false) => "run-parked",
+                },
                 &[
                     ("key", &held.event.key.to_string()),
-                    ("reason", &tell::reason(say, &held)),
+                    ("reason", &telling.reason(&held)),
                     ("command", &command),
                 ],
             ));
@@ -231,6 +256,22 @@ fn exit(say: &Say, args: &RunArgs, task: &Task, verdict: Verdict) -> Result<Exit
             126
         }
     }))
+}
+
+/// Whether a key is that of a run without a name: no other command sees it, so none is told of it.
+fn is_private(args: &RunArgs, task: &Task, key: &ScopeKey) -> bool {
+    args.agent.is_none() && task.ladder.agent.as_ref() == Some(key)
+}
+
+/// The flags that lead another command to the same store. A password in its address is not repeated.
+fn flags_of(args: &RunArgs) -> String {
+    let config = args.config.file.as_ref().map(|path| path.display().to_string());
+    let given = [("--store", args.store.clone()), ("--config", config)];
+    let redactor = Redactor::new();
+    let one = |(flag, value): (&str, Option<String>)| {
+        Some(format!(" {flag} {}", crate::shell::word(&redactor.redact(&value?))))
+    };
+    given.into_iter().filter_map(one).collect()
 }
 
 fn parse_length(text: &str) -> Result<Duration, String> {

@@ -1,7 +1,7 @@
-//! The request to try, as a gateway prints it when it starts: a command for the shell, with a model that this gateway answers.
+//! The example request that a gateway prints when it starts: a command for the shell, with a model that this gateway answers.
 //!
-//! A route of the file is what its writer wants to see at work, so the first one with a plain name is asked for. A pattern needs a name
-//! that fits it and that its targets have; where none is known, the simulated provider answers.
+//! The user probably wants to see a route of the file at work, so the first one with a plain name is used. A pattern needs a name
+//! that matches it and that its targets have; where none is known, the simulated provider is used.
 
 use koboshi_config::Config;
 use koboshi_config::gateway::SIM;
@@ -15,27 +15,39 @@ const ALWAYS: &str = "sim/ok";
 /// A route with such a name answers no chat.
 const NO_CHAT: &str = "embed";
 
-/// The command: a chat request for a model of this config, whose routes are named in the order of the file.
-pub(super) fn command(url: &str, config: &Config, routes: &[String]) -> String {
-    // A gateway with keys wants one of them.
+/// The command: a chat request for a model of this config, whose routes are named in the order of the file, else for one of these providers.
+/// With it, whether a simulated model stands in for theirs.
+pub(super) fn command(url: &str, config: &Config, routes: &[String], providers: &[String]) -> (String, bool) {
+    // A gateway with keys needs one of them.
     let key = if config.keys.is_empty() { "" } else { " -H 'authorization: Bearer YOUR_KEY'" };
-    let model = json!(model(config, routes));
+    let model = model(config, routes, providers);
+    let stands_in = model == ALWAYS && providers.iter().any(|name| name != SIM);
+    let model = json!(model);
     let body = format!("{{\"model\":{model},\"messages\":[{{\"role\":\"user\",\"content\":\"hello\"}}]}}");
-    format!(
+    let command = format!(
         "curl -s {url}/chat/completions -H 'content-type: application/json'{key} \\\n    -d {}",
         shell::word(&body)
-    )
+    );
+    (command, stands_in)
 }
 
-/// The model to ask for.
-fn model(config: &Config, routes: &[String]) -> String {
+/// The model of the request.
+fn model(config: &Config, routes: &[String], providers: &[String]) -> String {
     let chats = || routes.iter().filter(|route| !route.contains(NO_CHAT));
     let named = chats().find(|route| !route.contains('*'));
     let fitting = || chats().find_map(|pattern| name_for(pattern, &config.routes.get(pattern)?.chain));
-    named.cloned().or_else(fitting).unwrap_or_else(|| ALWAYS.to_owned())
+    // Without routes every model of a provider can be asked for by its whole name.
+    let own = || providers.iter().filter(|_| routes.is_empty()).find_map(|name| usual_model(name));
+    named.cloned().or_else(fitting).or_else(own).unwrap_or_else(|| ALWAYS.to_owned())
 }
 
-/// A name that fits a pattern and that its first target can answer.
+/// A model that a provider of this name has.
+fn usual_model(provider: &str) -> Option<String> {
+    let offer = OFFERS.iter().find(|offer| offer.name == provider && !offer.stand_in.is_empty())?;
+    Some(format!("{provider}/{}", offer.stand_in))
+}
+
+/// A name that matches a pattern and that its first target can answer.
 fn name_for(pattern: &str, chain: &[String]) -> Option<String> {
     let (provider, model) = chain.first()?.split_once('/')?;
     if provider == SIM {
@@ -46,11 +58,11 @@ fn name_for(pattern: &str, chain: &[String]) -> Option<String> {
     let usual = usual.map(|offer| offer.stand_in).filter(|model| !model.is_empty());
     let own = Some(model).filter(|_| !is_open);
     let fitting = own.into_iter().chain(usual).find(|name| fits(pattern, name)).map(str::to_owned);
-    // Whatever the name is, a target without `{model}` is asked for its own.
+    // A target without `{model}` is asked for its own model, whatever the name is.
     fitting.or_else(|| (!is_open).then(|| pattern.replace('*', "test")))
 }
 
-/// Whether a name fits a pattern, in which `*` stands for anything.
+/// Whether a name matches a pattern, in which `*` stands for anything.
 fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = name.strip_prefix(parts.next().unwrap_or_default()) else { return false };
@@ -64,13 +76,24 @@ fn fits(pattern: &str, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use koboshi_config::load::{Outside, load_located};
+    use koboshi_config::load::{Environment, load_located};
 
     use super::*;
 
     fn asked(text: &str) -> String {
-        let loaded = load_located("koboshi.yaml", text, Outside::new(&|_| None)).unwrap();
-        model(&loaded.config, &loaded.routes)
+        let loaded = load_located("koboshi.yaml", text, Environment::new(&|_| None)).unwrap();
+        model(&loaded.config, &loaded.routes, &[])
+    }
+
+    #[test]
+    fn without_routes_a_model_of_the_first_provider_is_asked_for() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let of = |providers: &[&str]| command("http://x/v1", &Config::default(), &[], &names(providers));
+        let (command, stands_in) = of(&["openai", "sim"]);
+        assert!(command.contains("\"model\":\"openai/gpt-") && !stands_in, "{command}");
+        let (command, stands_in) = of(&["my-own", "sim"]);
+        assert!(command.contains("sim/ok") && stands_in, "what stands in is said: {command}");
+        assert!(!of(&["sim"]).1, "nothing else is there that it could stand in for");
     }
 
     #[test]

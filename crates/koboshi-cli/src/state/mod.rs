@@ -1,7 +1,7 @@
-//! The commands around what is remembered: `status`, `resume`, `cool`, `journal`.
+//! The commands for the stored state: `status`, `resume`, `cool`, `journal`.
 //!
-//! They work on the store itself, a file or Redis, or ask a running gateway (`--url`); what they print is the same. They block: a person
-//! waits for the answer and wants to know that it is written. What an operator does is noted in the journal.
+//! They work on the store itself, a file or Redis, or ask a running gateway (`--url`); their output is the same. They block: an operator
+//! waits for the answer and wants to know that it is written. Orders of operators are written to the journal.
 
 pub(crate) mod args;
 mod journal;
@@ -9,8 +9,10 @@ mod person;
 mod remote;
 mod say;
 mod source;
+mod spend;
 mod status;
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,24 +20,34 @@ use koboshi_config::Config;
 use koboshi_config::config::{StoreConfig, StorePlace};
 use koboshi_config::file::locate;
 use koboshi_config::words::{Text, Words, words};
+use koboshi_gateway::Reach;
 use koboshi_store::{
     MemoryPolicy, MemoryStore, Node, RedisPolicy, RedisStore, SqlitePolicy, SqliteStore, Store, StoreError,
 };
 
 use crate::{Failure, settings};
 
-use args::StateArgs;
+use args::PlaceArgs;
 use say::Say;
 use source::Source;
 
 pub(crate) use journal::run as journal;
-pub(crate) use person::{cool, resume};
+pub(crate) use person::{cool, pause, resume};
+pub(crate) use remote::Gateway;
+pub(crate) use say::plain;
+pub(crate) use spend::run as spend;
 pub(crate) use status::run as status;
 
-/// What `--store` is called where there is none to share.
+/// The `--store` that cannot be shared.
 const MEMORY: &str = "memory";
 
-/// What a gateway can do without the usual file.
+/// Why agents and their commands need another store.
+const RUNS_NEED_STORE: Words = words(
+    "the store is `memory` (by `store: memory` in the config, or by --store), which is gone with its process: agents need a file or Redis. Name one with --store, such as `--store koboshi.db`",
+    "ストアは `memory` です（設定の `store: memory`、または --store による）。プロセスとともに失われるため、エージェントにはファイルか Redis が必要です。--store で指定してください（例: `--store koboshi.db`）",
+);
+
+/// What to do without the default file.
 const GATEWAY_HINT: Words = words(
     "
   hint: choose a store
@@ -44,44 +56,48 @@ const GATEWAY_HINT: Words = words(
     "
   ヒント: ストアを選んでください
     --store PATH      このユーザーが書き込めるファイル（koboshi.yaml の `store: {path: PATH}` でも指定できます）
-    --store memory    ファイルを使わない（読み取り専用のコンテナー向け。再起動すると、学習した内容は失われます。`store: memory` でも指定できます）",
+    --store memory    ファイルを使わない（読み取り専用のコンテナ向け。再起動すると、学習した内容は失われます。`store: memory` でも指定できます）",
 );
 
-/// The name under which an operator's orders are noted.
+/// The name of the node of an operator's orders.
 fn node() -> Result<Node, Failure> {
     format!("cli/{}", std::process::id()).parse().map_err(|_| Failure::new("this process has no name"))
 }
 
 /// What a command works on.
-pub(crate) struct Found {
+pub(crate) struct CommandContext {
     source: Source,
-    /// The words for the reader.
+    /// The texts for the reader.
     say: Say,
 }
 
-impl Found {
-    fn look(args: &StateArgs) -> Result<Self, Failure> {
-        if let Some(url) = asked_url(args)? {
-            // Of the config only the language is of use, and the gateway may have another one.
+impl CommandContext {
+    fn open(args: &PlaceArgs) -> Result<Self, Failure> {
+        if let Some(url) = asked_url(args.url.as_deref(), args.store.as_deref())? {
+            // Of the config only the language matters, and the gateway may have another one.
             let config =
                 settings::load_without_keys(args.config.file.as_deref(), &args.lang).unwrap_or_default();
-            let source = Source::Remote(remote::Gateway::at(&url, args.admin_key_file.as_deref())?);
+            let lang = args.lang.get(&config);
+            let source = Source::Remote(remote::Gateway::at(&url, args.admin_key_file.as_deref(), lang)?);
             return Ok(Self { source, say: Say::new(args, &config)? });
         }
         let config = settings::load_without_keys(args.config.file.as_deref(), &args.lang)?;
         let has_config = locate(args.config.file.as_deref(), &|name| std::env::var(name).ok()).is_some();
-        let place = find(asked_store(args).as_deref(), &config.store.place)?;
+        let place = find(asked_store(args.store.as_deref()).as_deref(), &config)?;
         let say = Say::new(args, &config)?;
-        Ok(Self { source: Source::Store(Box::new(source::Shared::look(place, config, has_config)?)), say })
+        Ok(Self {
+            source: Source::Store(Box::new(source::StoreSource::open(place, config, has_config)?)),
+            say,
+        })
     }
 }
 
-/// The gateway that is to be asked: a flag beats the environment, and a flag for the store beats a gateway of the environment.
-fn asked_url(args: &StateArgs) -> Result<Option<String>, Failure> {
-    if let Some(url) = &args.url {
-        return Ok(Some(url.clone()));
+/// The gateway to ask: a flag beats the environment, and a flag for the store beats a gateway of the environment.
+pub(crate) fn asked_url(url: Option<&str>, store: Option<&str>) -> Result<Option<String>, Failure> {
+    if let Some(url) = url {
+        return Ok(Some(url.to_owned()));
     }
-    let url = variable("KOBOSHI_URL").filter(|_| args.store.is_none());
+    let url = variable("KOBOSHI_URL").filter(|_| store.is_none());
     if url.is_some() && variable("KOBOSHI_STORE").is_some() {
         let both = words(
             "KOBOSHI_URL and KOBOSHI_STORE are both set: say with --url or --store which one is meant",
@@ -92,41 +108,76 @@ fn asked_url(args: &StateArgs) -> Result<Option<String>, Failure> {
     Ok(url)
 }
 
-/// The store that is asked for, by flag or environment.
-fn asked_store(args: &StateArgs) -> Option<String> {
-    args.store.clone().filter(|asked| !asked.is_empty()).or_else(|| variable("KOBOSHI_STORE"))
+/// The store that the user names, by flag or environment.
+pub(crate) fn asked_store(store: Option<&str>) -> Option<String> {
+    store.filter(|asked| !asked.is_empty()).map(str::to_owned).or_else(|| variable("KOBOSHI_STORE"))
 }
 
-/// A variable that says something: an empty one is none.
+/// The value of a variable; an empty one counts as unset.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The store of a gateway: what the flag, the config or the user's folder says.
+/// The store of a gateway: by the flag, the config or the user's folder.
 ///
-/// A file that cannot be opened ends the start: a gateway that went on in memory would lose what an operator told it.
+/// A file that cannot be opened ends the start: a gateway that continued in memory would lose the orders of operators.
 pub(crate) fn for_gateway(asked: Option<&str>, config: &Config) -> Result<Arc<dyn Store>, Failure> {
     let asked = asked.filter(|asked| !asked.is_empty());
-    let in_memory = asked.map_or(config.store.place == StorePlace::Memory, |asked| asked == MEMORY);
-    if in_memory {
+    if is_memory(asked, config) {
         return Ok(Arc::new(MemoryStore::new(MemoryPolicy::default())));
     }
-    let place = find(asked, &config.store.place).map_err(|failure| failure.and(&GATEWAY_HINT.into()))?;
+    let place = find(asked, config).map_err(|failure| failure.and(&GATEWAY_HINT.into()))?;
     open_whole(&place, &config.store).map_err(|error| match (&error, &place) {
         (StoreError::Failed { .. }, Where::File(_)) => Failure::from(error).and(&GATEWAY_HINT.into()),
         _ => error.into(),
     })
 }
 
+/// How an operator's command finds the store of a gateway, from any folder. The address of a Redis may have a password, so the gateway
+/// itself is named instead.
+pub(crate) fn reach(asked: Option<&str>, config: &Config) -> Reach {
+    let asked = asked.filter(|asked| !asked.is_empty());
+    match find(asked, config) {
+        Ok(Where::File(path)) if usual_file().is_ok_and(|usual| usual == path) => Reach::Usual,
+        Ok(Where::File(path)) => {
+            let path = std::path::absolute(&path).unwrap_or(path);
+            Reach::Flags(crate::shell::flags([("--store", Some(path.display().to_string()))]))
+        }
+        Ok(Where::Redis { .. }) | Err(_) => Reach::Url,
+    }
+}
+
+/// Whether a restart forgets the store.
+pub(crate) fn is_memory(asked: Option<&str>, config: &Config) -> bool {
+    let asked = asked.filter(|asked| !asked.is_empty());
+    asked.map_or(config.store.place == StorePlace::Memory, |asked| asked == MEMORY)
+}
+
+/// Whether several machines may use the store.
+pub(crate) fn is_fleet(asked: Option<&str>, config: &Config) -> bool {
+    let asked = asked.filter(|asked| !asked.is_empty());
+    matches!(find(asked, config), Ok(Where::Redis { .. }))
+}
+
 /// The store of agents, and the folder of their runs.
 pub(crate) fn for_runs(asked: Option<&str>, config: &Config) -> Result<(Arc<dyn Store>, PathBuf), Failure> {
-    let place = find(asked.filter(|asked| !asked.is_empty()), &config.store.place)?;
+    refuse_memory(asked, config)?;
+    let place = find(asked.filter(|asked| !asked.is_empty()), config)?;
     Ok((Arc::from(open(&place, &config.store)?), runs_of(&place)))
 }
 
-/// The folder of runs: beside a store file, else where this user's is.
+/// The folder of runs: beside a store file, else in this user's default folder.
 pub(crate) fn runs_folder(asked: Option<&str>, config: &Config) -> Result<PathBuf, Failure> {
-    Ok(runs_of(&find(asked.filter(|asked| !asked.is_empty()), &config.store.place)?))
+    refuse_memory(asked, config)?;
+    Ok(runs_of(&find(asked.filter(|asked| !asked.is_empty()), config)?))
+}
+
+/// Runs of agents outlast the process that keeps them, and so must what is known of them.
+fn refuse_memory(asked: Option<&str>, config: &Config) -> Result<(), Failure> {
+    if is_memory(asked, config) {
+        return Err(Failure::of(RUNS_NEED_STORE.into()));
+    }
+    Ok(())
 }
 
 fn runs_of(place: &Where) -> PathBuf {
@@ -137,26 +188,26 @@ fn runs_of(place: &Where) -> PathBuf {
     folder.unwrap_or_else(std::env::temp_dir).join("runs")
 }
 
-/// The name of a supervisor: its machine has one for a folder of runs.
+/// The node of a supervisor: a machine has one for a folder of runs.
 pub(crate) fn supervisor_node() -> Result<Node, Failure> {
     format!("supervisor/{}:{}", machine(), std::process::id())
         .parse()
         .map_err(|_| Failure::new("this process has no name"))
 }
 
-/// The name of a command that is run once.
+/// The node of a command that is run once.
 pub(crate) fn run_node() -> Result<Node, Failure> {
     format!("run/{}:{}", machine(), std::process::id())
         .parse()
         .map_err(|_| Failure::new("this process has no name"))
 }
 
-/// `2h`, `90m`: a length of time that a person types.
+/// `2h`, `90m`: a length of time as typed.
 pub(crate) fn length(text: &str) -> Option<std::time::Duration> {
     say::parse_length(text)
 }
 
-/// Opens a store for long. A file is looked through first: damage that is met later would be nobody's to mend while it runs.
+/// Opens a store for a long-running process. A file is checked first: no one could repair damage that is found later.
 fn open_whole(place: &Where, config: &StoreConfig) -> Result<Arc<dyn Store>, StoreError> {
     let Where::File(path) = place else { return Ok(Arc::from(open(place, config)?)) };
     let store = open_file(path, config)?;
@@ -164,21 +215,21 @@ fn open_whole(place: &Where, config: &StoreConfig) -> Result<Arc<dyn Store>, Sto
     Ok(Arc::new(store))
 }
 
-/// The name of a gateway: machine and port, which no other process has at the same time and the next start has again, so that
-/// it finds what it knew.
+/// The node of a gateway: machine and port, which no other process has at the same time and the next start has again, so that
+/// it finds its records.
 pub(crate) fn gateway_node(port: u16) -> Result<Node, Failure> {
     format!("gateway/{}:{port}", machine()).parse().map_err(|_| Failure::new("this process has no name"))
 }
 
-/// The name of this machine, fit for the name of a node.
-fn machine() -> String {
+/// The name of this machine, valid as the name of a node.
+pub(crate) fn machine() -> String {
     let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let machine: String =
         machine.chars().filter(|c| c.is_ascii_alphanumeric() || "-._".contains(*c)).take(100).collect();
     if machine.is_empty() { std::process::id().to_string() } else { machine }
 }
 
-/// A file that cannot be looked at is not a file that is not there.
+/// Whether a file exists. One that cannot be examined is an error, not a missing file.
 fn exists(path: &Path) -> Result<bool, Failure> {
     path.try_exists().map_err(|error| {
         let path = path.display();
@@ -194,7 +245,8 @@ enum Where {
     Redis { url: String, prefix: String },
 }
 
-fn find(asked: Option<&str>, configured: &StorePlace) -> Result<Where, Failure> {
+fn find(asked: Option<&str>, config: &Config) -> Result<Where, Failure> {
+    let configured = &config.store.place;
     Ok(match (asked, configured) {
         (Some(asked), configured) if is_redis(asked) => {
             let prefix = match configured {
@@ -204,11 +256,15 @@ fn find(asked: Option<&str>, configured: &StorePlace) -> Result<Where, Failure> 
             Where::Redis { url: asked.to_owned(), prefix: prefix.to_owned() }
         }
         (Some(MEMORY), _) | (None, StorePlace::Memory) => {
-            let in_memory = words(
-                "the store is `memory` (by `store: memory` in the config, or by --store): only the gateway itself knows what it has learned. Ask it with --url, such as --url http://127.0.0.1:4141 (or KOBOSHI_URL), or name another store with --store",
-                "ストアは `memory` です（設定の `store: memory`、または --store による）。学習した内容は、ゲートウェイ自身だけが知っています。--url http://127.0.0.1:4141 のようにゲートウェイを指定するか（KOBOSHI_URL でも可）、--store で別のストアを指定してください",
-            );
-            return Err(Failure::of(in_memory.into()));
+            let url = url_of(config);
+            return Err(Failure::of(Text::new(
+                format!(
+                    "the store is `memory` (by `store: memory` in the config, or by --store): only the gateway itself knows what it has learned. Ask it with --url {url} (or KOBOSHI_URL), or name another store with --store"
+                ),
+                format!(
+                    "ストアは `memory` です（設定の `store: memory`、または --store による）。学習した内容は、ゲートウェイのメモリにしかありません。--url {url} でゲートウェイを指定するか（KOBOSHI_URL でも可）、--store で別のストアを指定してください"
+                ),
+            )));
         }
         (Some(asked), _) => Where::File(PathBuf::from(asked)),
         (None, StorePlace::File(path)) => Where::File(path.clone()),
@@ -219,8 +275,19 @@ fn find(asked: Option<&str>, configured: &StorePlace) -> Result<Where, Failure> 
     })
 }
 
+/// The address of the gateway of a config, for a caller on its machine.
+fn url_of(config: &Config) -> String {
+    let mut listen = config.serve.listen;
+    match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => listen.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => listen.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
+    format!("http://{listen}")
+}
+
 fn is_redis(place: &str) -> bool {
-    // Whatever looks like an address is none of a file, so that a slip in it is not made into one.
+    // A text like an address is no file name, so that a mistyped address does not create a file.
     place.contains("://")
 }
 
@@ -240,14 +307,14 @@ fn usual_file() -> Result<PathBuf, Failure> {
 }
 
 fn open_file(path: &Path, config: &StoreConfig) -> Result<SqliteStore, StoreError> {
-    SqliteStore::open(path, SqlitePolicy { cache_bytes: config.cache.most_bytes, ..SqlitePolicy::default() })
+    SqliteStore::open(path, SqlitePolicy { cache_bytes: config.cache.max_bytes, ..SqlitePolicy::default() })
 }
 
 fn open(place: &Where, config: &StoreConfig) -> Result<Box<dyn Store>, StoreError> {
     Ok(match place {
         Where::File(path) => Box::new(open_file(path, config)?),
         Where::Redis { url, prefix } => {
-            let cache_bytes = config.cache.most_bytes;
+            let cache_bytes = config.cache.max_bytes;
             let policy = RedisPolicy { prefix: prefix.clone(), cache_bytes, ..RedisPolicy::default() };
             Box::new(RedisStore::new(url, policy)?)
         }

@@ -1,31 +1,31 @@
-//! Times, reasons and commands in the words of the reader.
+//! Times, reasons and commands in the reader's language.
 
 use jiff::{Timestamp, Zoned};
-use koboshi::key::ScopeKey;
-use koboshi::redact::Redactor;
+use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi_config::Config;
 use koboshi_report::phrase::{Lang, Phrases};
 use koboshi_report::when;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::args::StateArgs;
+use super::args::PlaceArgs;
 use crate::say::store_place;
+use crate::supervise::AgentWords;
 use crate::{Failure, clock, shell};
 
-/// No length of time is longer.
-const LONGEST_LENGTH: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+/// Longer lengths are refused.
+const MAX_LENGTH: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 pub(super) struct Say {
     phrases: Phrases,
     lang: Lang,
     pub(super) now: Zoned,
-    /// What a command of the same place needs behind its key.
+    /// The flags that another command for the same source needs.
     flags: String,
 }
 
 impl Say {
-    pub(super) fn new(args: &StateArgs, config: &Config) -> Result<Self, Failure> {
+    pub(super) fn new(args: &PlaceArgs, config: &Config) -> Result<Self, Failure> {
         let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
         let now = args.now.clone().unwrap_or_else(clock::now);
         Ok(Self { phrases, lang: args.lang.get(config), now, flags: flags_of(args) })
@@ -35,40 +35,51 @@ impl Say {
         self.phrases.text(self.lang, id, args).unwrap_or_else(|| id.to_owned())
     }
 
-    /// The command that resumes a key at the place that was asked, as it must be typed.
+    /// The command that resumes a key at the same source, as it must be typed.
     pub(super) fn resume_command(&self, key: &ScopeKey) -> String {
         format!("koboshi resume {}{}", shell::word(&key.to_string()), self.flags)
     }
 
-    /// An instant as a person types it.
+    /// That nothing has this key.
+    pub(super) fn unknown_key(&self, key: &ScopeKey) -> String {
+        let id = if key.level() == ScopeLevel::Agent { "key-unknown-agent" } else { "key-unknown" };
+        self.text(id, &[("key", &key.to_string())])
+    }
+
+    /// An instant as typed.
     pub(super) fn instant(&self, text: &str) -> Result<Timestamp, Failure> {
         let at = clock::parse(text);
         Ok(at.map_err(|_| Failure::new(self.text("time-no-instant", &[("text", text)])))?.timestamp())
     }
 
-    /// A length of time as a person types it.
+    /// A length of time as typed.
     pub(super) fn length(&self, text: &str) -> Result<Duration, Failure> {
         let is_zero = koboshi::wait::parse_duration(text).is_some_and(|length| length.is_zero());
         let id = if is_zero { "time-zero-length" } else { "time-no-length" };
         let length = parse_length(text).ok_or_else(|| Failure::new(self.text(id, &[("text", text)])))?;
-        // The grammar of waits takes longer ones for this: somebody who types one means it.
-        if length >= LONGEST_LENGTH {
+        // The grammar of waits clamps longer ones to this; a user who types one means it.
+        if length >= MAX_LENGTH {
             return Err(Failure::new(self.text("time-too-long", &[("text", text)])));
         }
         Ok(length)
     }
 
-    /// Where a store is.
+    /// The place of a store.
     pub(super) fn store_place(&self, place: &str) -> String {
         store_place(place, |id, args| self.text(id, args))
     }
 
-    /// Sentences one after the other.
+    /// Names, one after the other.
+    pub(super) fn list(&self, names: &[String]) -> String {
+        names.join(self.lang.comma())
+    }
+
+    /// Joins sentences.
     pub(super) fn sentences(&self, sentences: &[String]) -> String {
         sentences.join(if self.lang == Lang::Ja { "" } else { " " })
     }
 
-    /// An instant in the reader's zone, with the day where it is another.
+    /// An instant in the reader's zone, with the day where it is not today.
     pub(super) fn time(&self, at: Timestamp) -> String {
         let at = at.to_zoned(self.now.time_zone().clone());
         if self.lang == Lang::Ja {
@@ -78,12 +89,12 @@ impl Say {
         at.strftime(pattern).to_string()
     }
 
-    /// Until when, and how much is left.
+    /// The end, and how much time is left.
     pub(super) fn until(&self, until: Timestamp) -> String {
         self.left("wait-until", until)
     }
 
-    /// The same in a phrase of one's own.
+    /// The same in another phrase.
     pub(super) fn left(&self, id: &str, until: Timestamp) -> String {
         let left = Duration::try_from(until.duration_since(self.now.timestamp())).unwrap_or(Duration::ZERO);
         if left.is_zero() {
@@ -100,21 +111,30 @@ impl Say {
     }
 }
 
-/// Text from a store, fit for a terminal: whoever wrote it must not be able to move the cursor, change colours or turn the
+impl AgentWords for Say {
+    fn phrase(&self, id: &str, args: &[(&str, &str)]) -> String {
+        self.text(id, args)
+    }
+
+    fn time(&self, at: Timestamp) -> String {
+        self.time(at)
+    }
+}
+
+/// Text from a store, safe for a terminal: its author must not be able to move the cursor, change colours or reverse the
 /// direction of the line.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     text.chars().map(|c| if c.is_control() || turns(c) { ' ' } else { c }).collect()
 }
 
-/// `2h`, `90m`, `1h30m`: a length of time that a person types.
+/// `2h`, `90m`, `1h30m`: a length of time as typed.
 pub(super) fn parse_length(text: &str) -> Option<Duration> {
     koboshi::wait::parse_duration(text).filter(|length| !length.is_zero())
 }
 
-/// The flags that lead another command to the same place. What comes from the environment need not be said again; a password is not
-/// repeated, so a command with one must be completed by the person who has it.
-fn flags_of(args: &StateArgs) -> String {
+/// The flags that lead another command to the same place. What comes from the environment need not be said again.
+fn flags_of(args: &PlaceArgs) -> String {
     let path = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
     let given = [
         ("--store", args.store.clone()),
@@ -122,9 +142,5 @@ fn flags_of(args: &StateArgs) -> String {
         ("--admin-key-file", path(&args.admin_key_file)),
         ("--config", path(&args.config.file)),
     ];
-    let redactor = Redactor::new();
-    given
-        .into_iter()
-        .filter_map(|(flag, value)| Some(format!(" {flag} {}", shell::word(&redactor.redact(&value?)))))
-        .collect()
+    shell::flags(given)
 }

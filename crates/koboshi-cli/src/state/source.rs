@@ -1,4 +1,4 @@
-//! Where the commands look and act: a store, or a running gateway. What they print does not depend on it.
+//! The source of the commands: a store, or a running gateway. Their output does not depend on it.
 
 use std::io::Write;
 
@@ -9,35 +9,39 @@ use koboshi::key::ScopeKey;
 use koboshi_config::Config;
 use koboshi_config::config::Language;
 use koboshi_config::words::Text;
-use koboshi_gateway::{Known, Presence, gateways, is_in_force, known, known_now, known_to, retention};
+use koboshi_gateway::{
+    KnownKeys, Presence, SpendQuery, SpendReport, gateways, is_in_force, known, known_now, known_to,
+    retention,
+};
 use koboshi_store::{Entry, EntryKind, Named, Query, Record, Row, Slot, Store, Unreadable, standing};
 
 use super::{Where, exists, open, remote};
+use crate::settings::UNSET;
 use crate::{Failure, clock};
 
-/// A store that keeps knowing more than it is told is asked so often, then the person is.
-const TRIES: u32 = 10;
+/// How often a write is tried again while other processes write too.
+const MAX_TRIES: u32 = 10;
 
-/// What a command works on.
+/// The source of a command.
 pub(super) enum Source {
-    Store(Box<Shared>),
+    Store(Box<StoreSource>),
     Remote(remote::Gateway),
 }
 
-/// What is known about what can be used.
+/// What cannot be used now.
 #[derive(Debug, Default)]
 pub(super) struct Status {
     pub(super) rows: Vec<Row>,
     pub(super) unreadable: Vec<Unreadable>,
     pub(super) gateways: Vec<Presence>,
-    /// Where a gateway keeps it.
+    /// The store of the gateway.
     pub(super) kept_in: Option<String>,
     /// Why the store of a gateway cannot be read.
     pub(super) trouble: Option<String>,
 }
 
 impl Source {
-    /// What to call it.
+    /// Its name.
     pub(super) fn place(&self) -> &str {
         match self {
             Self::Store(shared) => &shared.name,
@@ -45,9 +49,14 @@ impl Source {
         }
     }
 
-    /// Whether there is anything to look at.
+    /// Whether there is anything to read.
     pub(super) fn exists(&self) -> bool {
         !matches!(self, Self::Store(shared) if shared.store.is_none())
+    }
+
+    /// Whether a config says which agents there are.
+    pub(super) fn names_agents(&self) -> bool {
+        matches!(self, Self::Store(shared) if shared.has_config && !shared.config.agents.is_empty())
     }
 
     pub(super) fn status(&self, now: Timestamp) -> Result<Status, Failure> {
@@ -58,7 +67,7 @@ impl Source {
     }
 
     /// The keys that exist.
-    pub(super) fn known(&self, now: Timestamp) -> Result<Known, Failure> {
+    pub(super) fn known(&self, now: Timestamp) -> Result<KnownKeys, Failure> {
         match self {
             Self::Store(shared) => shared.known(now),
             Self::Remote(gateway) => gateway.known(),
@@ -74,7 +83,15 @@ impl Source {
         }
     }
 
-    /// Deletes entries of the journal that are too old; says how many.
+    /// What answers cost.
+    pub(super) fn spend(&self, query: SpendQuery, now: Timestamp) -> Result<SpendReport, Failure> {
+        match self {
+            Self::Store(shared) => shared.spend(query, now),
+            Self::Remote(gateway) => gateway.spend(query),
+        }
+    }
+
+    /// Deletes old entries of the journal; returns how many.
     pub(super) fn prune(&self, now: Timestamp) -> Result<u64, Failure> {
         match self {
             Self::Store(shared) => {
@@ -85,7 +102,7 @@ impl Source {
         }
     }
 
-    /// Puts keys into cooldown. A store that is not there yet is made.
+    /// Puts keys into cooldown. A missing store is created.
     pub(super) fn cool(
         &mut self,
         keys: &[ScopeKey],
@@ -99,7 +116,7 @@ impl Source {
         }
     }
 
-    /// Ends what only a running gateway knows about a key, where one is asked; gives the keys that were held by it.
+    /// Ends what only a running gateway knows about a key, where one is asked; returns the keys that were held by it.
     pub(super) fn release(&self, asked: &ScopeKey, resumed: &[ScopeKey]) -> Result<Vec<ScopeKey>, Failure> {
         match self {
             Self::Remote(gateway) if resumed.is_empty() => gateway.release(asked),
@@ -117,19 +134,19 @@ impl Source {
     }
 }
 
-/// A store, and the config of those who use it.
-pub(super) struct Shared {
-    /// None where nothing has been remembered yet: looking must not create a file.
+/// A store, and the config of its users.
+pub(super) struct StoreSource {
+    /// None where nothing was stored yet: reading must not create a file.
     store: Option<Box<dyn Store>>,
     place: Where,
     name: String,
     config: Config,
-    /// The config is one that somebody wrote, and not the defaults.
+    /// Whether there is a config file, and not only the defaults.
     has_config: bool,
 }
 
-impl Shared {
-    pub(super) fn look(place: Where, config: Config, has_config: bool) -> Result<Self, Failure> {
+impl StoreSource {
+    pub(super) fn open(place: Where, config: Config, has_config: bool) -> Result<Self, Failure> {
         let store = match &place {
             Where::File(path) if !exists(path)? => None,
             place => Some(open(place, &config.store)?),
@@ -153,33 +170,53 @@ impl Shared {
         Ok(Status { rows, unreadable: loaded.unreadable, gateways, ..Status::default() })
     }
 
-    /// The keys that are in use: of the gateways that run, else of the config, else of the gateway that ran last.
-    fn known_now(&self, store: &dyn Store, gateways: &[Presence], now: Timestamp) -> Result<Known, Failure> {
+    fn spend(&self, query: SpendQuery, now: Timestamp) -> Result<SpendReport, Failure> {
+        let name = &self.config.spend.zone;
+        let no_zone = || Failure::new(format!("spend.zone: there is no time zone {name:?}"));
+        let zone = clock::zones().get(name).map_err(|_| no_zone())?;
+        let empty = koboshi_store::MemoryStore::default();
+        let store = self.store.as_deref().unwrap_or(&empty);
+        Ok(SpendReport::read(store, &self.config, &zone, query, now)?)
+    }
+
+    /// The keys in use: of the running gateways, else of the config, else of the gateway that ran last.
+    fn known_now(
+        &self,
+        store: &dyn Store,
+        gateways: &[Presence],
+        now: Timestamp,
+    ) -> Result<KnownKeys, Failure> {
         if self.has_config && !gateways.iter().any(|gateway| gateway.is_running(now)) {
-            let lookup = |name: &str| std::env::var(name).ok();
             // Whatever is wrong with the config is said by the commands that need it.
-            return Ok(known_to(self.config.clone(), &clock::zones(), &lookup).unwrap_or_default());
+            return Ok(self.configured().unwrap_or_default());
         }
         Ok(known_now(store, gateways, now)?)
     }
 
-    /// From what gateways reported, from the config, and from what was learned.
-    fn known(&self, now: Timestamp) -> Result<Known, Failure> {
-        let mut all = Known::default();
+    /// From reports of gateways, from the config, and from records.
+    fn known(&self, now: Timestamp) -> Result<KnownKeys, Failure> {
+        let mut all = KnownKeys::default();
         if let Some(store) = &self.store {
             all.add(known(&**store, now)?);
             all.add_records(&store.load()?.records, now);
         }
         if self.has_config {
-            let lookup = |name: &str| std::env::var(name).ok();
-            match known_to(self.config.clone(), &clock::zones(), &lookup) {
+            all.add_agents(&self.config);
+            match self.configured() {
                 Ok(known) => all.add(known),
-                // A gateway has told already what there is: its environment may be another one.
+                // A gateway has already reported its keys: its environment may differ from ours.
                 Err(_) if !all.is_empty() => {}
-                Err(error) => return Err(Failure::new(error.to_string())),
+                Err(error) => return Err(error),
             }
         }
         Ok(all)
+    }
+
+    /// What the config names. An API key whose variable is not set here is the gateway's to know: it makes no target.
+    fn configured(&self) -> Result<KnownKeys, Failure> {
+        let lookup = |name: &str| std::env::var(name).ok();
+        let known = known_to(self.config.clone(), &clock::zones(), &lookup);
+        known.map(|known| known.without_key(UNSET)).map_err(|error| Failure::new(error.to_string()))
     }
 
     fn cool(
@@ -218,7 +255,7 @@ impl Shared {
     fn resume(&self, keys: &[ScopeKey], now: Timestamp) -> Result<(), Failure> {
         let Some(store) = self.store.as_deref() else { return Ok(()) };
         let mut known = store.load()?.records;
-        // An operator's word about a target is also the way to its breaker: the gateways that have one look at it.
+        // An order about a target also reaches its breaker: the gateways that have one read it.
         let breakers: Vec<Slot> = known
             .iter()
             .filter(|(slot, _)| slot.node().is_some() && keys.contains(slot.key()))
@@ -242,10 +279,10 @@ impl Shared {
     }
 }
 
-/// Changes records in the store. Somebody else may write at the same time: then it is done anew on top of theirs, so
+/// Changes records in the store. If another process writes at the same time, the change is repeated on top of its records, so
 /// that the operator's order is the last.
 fn insist(store: &dyn Store, mut known: Vec<Named>, decide: &dyn Fn(&mut Record)) -> Result<(), Failure> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         known.iter_mut().for_each(|(_, record)| decide(record));
         let merged = store.merge(&known)?;
         if let Some(one) = merged.unreadable.first() {
@@ -263,14 +300,14 @@ fn insist(store: &dyn Store, mut known: Vec<Named>, decide: &dyn Fn(&mut Record)
         }
     }
     let keys: Vec<String> = known.iter().map(|(slot, _)| slot.key().to_string()).collect();
-    let keys = keys.join(", ");
+    let (en, keys) = (keys.join(", "), keys.join("、"));
     Err(Failure::of(Text::new(
-        format!("{keys} changed {TRIES} times while it was being written: try again"),
-        format!("{keys} が書き込み中に {TRIES} 回変更されました。もう一度お試しください"),
+        format!("{en} changed {MAX_TRIES} times while it was being written: try again"),
+        format!("{keys} が書き込み中に {MAX_TRIES} 回変更されました。もう一度お試しください"),
     )))
 }
 
-/// Notes what an operator did. It is done already, so a journal that cannot be written is only reported.
+/// Writes an operator's order to the journal. It is done already, so a journal that cannot be written is only reported.
 fn note(
     store: &dyn Store,
     keys: &[ScopeKey],
@@ -287,11 +324,11 @@ fn note(
         Ok(store.append(&keys.iter().map(entry).collect::<Vec<_>>())?)
     });
     if let Err(failure) = noted {
-        // Standard error is the last resort: if it is gone too, nobody is left to tell.
+        // If standard error is gone too, no one reads it.
         let _ = writeln!(
             anstream::stderr().lock(),
             "koboshi: done, but not noted in the journal: {}",
-            failure.said(Language::En)
+            failure.text(Language::En)
         );
     }
 }

@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use anstream::{stderr, stdout};
 use anstyle::{AnsiColor, Style};
 use koboshi::breaker::Why;
+use koboshi::cooldown::Class;
 use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi_gateway::{Meaning, Presence};
 use koboshi_store::{Row, RowState};
 use serde_json::{Value, json};
 
-use super::Found;
+use super::CommandContext;
 use super::args::StatusArgs;
 use super::asked_store;
 use super::person::write_near;
@@ -27,16 +28,17 @@ const STRONG: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
 
 pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
-    let Found { source, say } = &Found::look(&args.state)?;
+    let CommandContext { source, say } = &CommandContext::open(&args.state)?;
     let now = say.now.timestamp();
     let mut status = source.status(now)?;
     if let Some(key) = &args.key {
         let known = source.known(now)?;
         let keys = match known.meaning(key) {
             Meaning::Keys(keys) => known.above(&keys),
-            // Of an agent that nothing was recorded about, nothing is known against it.
+            // Without a config, an agent that never failed is as unknown as one that does not exist: nothing is held.
             Meaning::Unknown(near)
-                if key.level() != ScopeLevel::Agent && !status.rows.iter().any(|row| row.key == *key) =>
+                if (key.level() != ScopeLevel::Agent || source.names_agents())
+                    && !status.rows.iter().any(|row| row.key == *key) =>
             {
                 return unknown(say, args.state.format, key, &near);
             }
@@ -49,9 +51,10 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
     let agents = agents(args, source);
     match args.state.format {
         Format::Text => {
-            let lines = agents.map(|agents| lines(&|id| say.text(id, &[]), &agents)).unwrap_or_default();
+            let lines = agents.map(|agents| lines(say, &agents)).unwrap_or_default();
             lines.iter().try_for_each(|line| writeln!(stdout().lock(), "{}", plain(line)))?;
-            text(source, say, args.key.as_ref(), &status)?;
+            let is_named = asked_store(args.state.store.as_deref()).is_some();
+            text(source, say, (args.key.as_ref(), is_named), &status)?;
         }
         Format::Json => {
             let unreadable = status.unreadable.iter();
@@ -74,16 +77,21 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
             writeln!(out)?;
         }
     }
-    // What cannot be read may well be a cooldown.
+    // An unreadable record may well be a cooldown.
     let stands = status.rows.iter().any(|row| row.stops) || !status.unreadable.is_empty();
     Ok(if stands { Exit::Found } else { Exit::Good })
 }
 
-/// The agents of the supervisor that uses this store, if one does.
+/// The agents of the supervisor that uses this store, or of the gateway's process, if there is one.
 fn agents(args: &StatusArgs, source: &Source) -> Option<Value> {
-    let asked = args.key.is_none() && matches!(source, Source::Store(_));
-    let config = settings::load_without_keys(args.state.config.file.as_deref(), &args.state.lang);
-    config.ok().filter(|_| asked).and_then(|config| rows(asked_store(&args.state).as_deref(), &config))
+    if args.key.is_some() {
+        return None;
+    }
+    if let Source::Remote(gateway) = source {
+        return gateway.agents();
+    }
+    let config = settings::load_without_keys(args.state.config.file.as_deref(), &args.state.lang).ok()?;
+    rows(asked_store(args.state.store.as_deref()).as_deref(), &config)
 }
 
 /// No target has this key.
@@ -92,24 +100,34 @@ fn unknown(say: &Say, format: Format, key: &ScopeKey, near: &[String]) -> Result
         writeln!(stdout().lock(), "{}", json!({"error": "unknown_key", "key": key, "near": near}))?;
     } else {
         let mut out = stderr().lock();
-        writeln!(out, "koboshi: {}", say.text("key-unknown", &[("key", &key.to_string())]))?;
+        writeln!(out, "koboshi: {}", say.unknown_key(key))?;
         write_near(&mut out, say, near)?;
     }
     Ok(Exit::Refused)
 }
 
-fn text(source: &Source, say: &Say, key: Option<&ScopeKey>, status: &Status) -> io::Result<()> {
+fn text(
+    source: &Source,
+    say: &Say,
+    (key, is_named): (Option<&ScopeKey>, bool),
+    status: &Status,
+) -> io::Result<()> {
     let mut out = stdout().lock();
     let Status { rows, unreadable, gateways, kept_in, trouble } = status;
     if !source.exists() {
-        let words = say.text("status-nothing-known", &[("place", source.place())]);
-        writeln!(out, "{GOOD}✓{GOOD:#} {words}")?;
+        // A place that was named may be misspelt: all may be well elsewhere, or not.
+        let words = if is_named {
+            format!("{WARN}!{WARN:#} {}", say.text("status-not-there", &[("place", source.place())]))
+        } else {
+            format!("{GOOD}✓{GOOD:#} {}", say.text("status-nothing-known", &[("place", source.place())]))
+        };
+        writeln!(out, "{words}")?;
         return Ok(());
     }
     if rows.is_empty() && unreadable.is_empty() {
         let words = match key {
             Some(key) => say.text("status-key-clear", &[("key", &key.to_string())]),
-            None => say.text("status-clear", &[]),
+            None => clear(say, source, gateways),
         };
         writeln!(out, "{GOOD}✓{GOOD:#} {words}")?;
     }
@@ -137,7 +155,25 @@ fn text(source: &Source, say: &Say, key: Option<&ScopeKey>, status: &Status) -> 
     writeln!(out, "\n{QUIET}{read}{QUIET:#}")
 }
 
-/// How old it is what a store says: when those reported who write it.
+/// What is said where nothing is known against any target. That targets are available would promise an answer that no process gives while no
+/// gateway runs.
+/// Of a store no more can be said than that it has no record: a gateway keeps some things to itself.
+fn clear(say: &Say, source: &Source, gateways: &[Presence]) -> String {
+    let now = say.now.timestamp();
+    let is_asked = matches!(source, Source::Remote(_));
+    let running = gateways.iter().rfind(|gateway| gateway.is_running(now));
+    match (running, gateways.last()) {
+        (Some(running), _) if !is_asked => {
+            say.text("status-clear-store", &[("address", &plain(&running.address))])
+        }
+        (None, Some(last)) if !is_asked => {
+            say.text(if last.stopped { "status-clear-stopped" } else { "status-clear-silent" }, &[])
+        }
+        _ => say.text("status-clear", &[]),
+    }
+}
+
+/// The age of the data: when the gateways that write it last reported.
 fn age(say: &Say, gateways: &[Presence]) -> Vec<String> {
     let now = say.now.timestamp();
     let running: Vec<String> = gateways
@@ -175,12 +211,23 @@ fn one(out: &mut impl Write, say: &Say, row: &Row) -> io::Result<()> {
     let mut why = Vec::new();
     match row.state {
         RowState::Probing => why.push(say.text("status-probing", &[])),
-        RowState::Due => why.push(say.text("status-due", &[])),
+        // Agents use accounts too, and send no request that could be seen.
+        RowState::Due => {
+            let is_of_run = matches!(row.key.level(), ScopeLevel::Account | ScopeLevel::Agent);
+            why.push(say.text(if is_of_run { "status-due-run" } else { "status-due" }, &[]));
+        }
         _ => {}
+    }
+    // The gateway keeps a provider that is down out of use for a few minutes at most: its own time may be later.
+    let is_down =
+        row.key.level() == ScopeLevel::Target && row.reason.as_deref() == Some(Class::Overloaded.name());
+    if row.state == RowState::Cooling && is_down {
+        why.push(say.text("status-asks-again", &[]));
     }
     if let Some(reason) = &row.reason {
         let family = if row.state == RowState::Held { "limit" } else { "reason" };
-        why.push(say.text(&format!("{family}-{reason}"), &[]));
+        let named = row.finer.as_deref().unwrap_or(reason);
+        why.push(say.text(&format!("{family}-{named}"), &[]));
     }
     why.extend(row.why.map(|why| of_breaker(say, why)));
     if row.reason.is_some() && row.streak > 0 {
@@ -193,6 +240,9 @@ fn one(out: &mut impl Write, say: &Say, row: &Row) -> io::Result<()> {
     }
     if let Some(node) = &row.node {
         why.push(say.text("status-node", &[("node", node.name())]));
+    }
+    if row.state == RowState::Open {
+        why.push(say.text("status-open-probes", &[]));
     }
     if !why.is_empty() {
         writeln!(out, "    {}", why.join(" · "))?;
@@ -208,7 +258,7 @@ fn one(out: &mut impl Write, say: &Say, row: &Row) -> io::Result<()> {
     writeln!(out, "    {}", say.text(next, &[("command", &say.resume_command(&row.key))]))
 }
 
-/// Why a breaker is as it is.
+/// Why a breaker is in its mode.
 fn of_breaker(say: &Say, why: Why) -> String {
     let (failed, calls) = match why {
         Why::Consecutive { failures } => (failures, failures),

@@ -1,120 +1,163 @@
-//! `koboshi logs`: what an agent wrote, read from the files of its runs.
+//! `koboshi logs`: the output of an agent, from the files of its runs, or from a running `koboshi up`.
 
-use std::fs::{self, File};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
 use koboshi_config::words::Text;
+use koboshi_gateway::LogPiece;
+use koboshi_supervisor::logs::{Logs, NoLog, Place, RunLog, Which};
+use serde_json::json;
 
-use crate::args::{ConfigFileArgs, LangArgs};
-use crate::{Exit, Failure, settings, state};
+use crate::args::Format;
+use crate::{Exit, Failure};
+
+use super::kept::PIECE;
+use super::place::{Supervisor, SupervisorArgs};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   koboshi logs reviewer/website          the newest run
   koboshi logs reviewer/website --run 2  the run before it
-  koboshi logs reviewer/website -f       as it is written, until Ctrl-C
+  koboshi logs reviewer/website -f       as it is written, until the run ends
+  koboshi logs reviewer --url http://gateway.internal:4141    of a `koboshi up` on another machine
 
 Secrets are taken out before anything is written.
 Exit status: 0 shown, 2 there is no such agent or run.";
 
-/// How often a log that is followed is looked at.
-const LOOK: Duration = Duration::from_millis(200);
+/// How often a followed log is checked, here and over the network.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+const REMOTE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
     /// The agent: `agent/project`; the project may be left out where there is one only
     agent: String,
-    /// Go on as it is written
+    /// Go on as it is written, until the run ends
     #[arg(short, long)]
     follow: bool,
     /// Which run: 1 is the newest, 2 the one before it
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     run: u32,
-    /// The store whose supervisor is meant [default: from the config, else the file of this user]
-    #[arg(long, value_name = "PLACE", env = "KOBOSHI_STORE", hide_env_values = true)]
-    store: Option<String>,
+    /// How to print: `json` is one object with the lines of the run
+    #[arg(long, value_enum, default_value = "text", conflicts_with = "follow")]
+    format: Format,
     #[command(flatten)]
-    config: ConfigFileArgs,
-    #[command(flatten)]
-    lang: LangArgs,
+    place: SupervisorArgs,
+}
+
+/// The log of one run, wherever it is.
+enum Source {
+    Local(RunLog),
+    Remote { supervisor: Supervisor, agent: String, run: String },
+}
+
+impl Source {
+    fn open(args: &LogsArgs) -> Result<Self, Failure> {
+        let (supervisor, _) = args.place.open(false)?;
+        let Supervisor::Local(runs) = &supervisor else {
+            return Ok(Self::Remote { supervisor, agent: args.agent.clone(), run: args.run.to_string() });
+        };
+        let nth = Which::Nth(usize::try_from(args.run).unwrap_or(usize::MAX));
+        Logs::of(runs).find(&args.agent, nth).map(Self::Local).map_err(|none| unknown(args, &none))
+    }
+
+    /// The piece that begins there.
+    fn read(&mut self, from: Option<&str>) -> Result<LogPiece, Failure> {
+        match self {
+            Self::Local(log) => {
+                // Asked before the lines are read: what was written before the end is in them.
+                let (ended, over) = (log.has_ended(), log.is_over());
+                let piece = log.read(from.and_then(|place| place.parse::<Place>().ok()), PIECE)?;
+                Ok(LogPiece {
+                    agent: log.agent.clone(),
+                    run: log.id(),
+                    text: String::from_utf8_lossy(&piece.bytes).into_owned(),
+                    next: piece.next.map(|place| place.to_string()),
+                    more: piece.more,
+                    ended,
+                    over,
+                })
+            }
+            Self::Remote { supervisor: Supervisor::Remote(gateway), agent, run } => {
+                let piece = gateway.log_of_agent(agent, run, from)?;
+                // A newer run may begin meanwhile: this one goes by its id.
+                (*agent, *run) = (piece.agent.clone(), piece.run.clone());
+                Ok(piece)
+            }
+            Self::Remote { .. } => {
+                Err(Failure::new("this supervisor is not asked over the network".to_owned()))
+            }
+        }
+    }
+
+    const fn poll_interval(&self) -> Duration {
+        match self {
+            Self::Local(_) => POLL_INTERVAL,
+            Self::Remote { .. } => REMOTE_POLL_INTERVAL,
+        }
+    }
 }
 
 pub(crate) fn run(args: &LogsArgs) -> Result<Exit, Failure> {
-    let config = settings::load_without_keys(args.config.file.as_deref(), &args.lang)?;
-    let agents = state::runs_folder(args.store.as_deref(), &config)?.join("agents");
-    let home = home(&agents, &args.agent).ok_or_else(|| unknown(&agents, &args.agent))?;
-    let at = usize::try_from(args.run).unwrap_or(usize::MAX);
-    let runs = folders(&home);
-    let folder = runs.len().checked_sub(at).and_then(|at| runs.get(at)).ok_or_else(|| {
-        Failure::of(Text::new(
-            format!("{} has no run {}: {} are kept", args.agent, args.run, runs.len()),
-            format!(
-                "{} に {} 番目の実行はありません（保存されているのは {} 件）",
-                args.agent,
-                args.run,
-                runs.len()
-            ),
-        ))
-    })?;
+    let mut source = Source::open(args)?;
     let mut out = anstream::stdout().lock();
-    for number in (1..10).rev() {
-        if let Ok(older) = fs::read(folder.join(format!("log.{number}"))) {
-            out.write_all(&older)?;
+    let mut lines: Vec<String> = Vec::new();
+    let mut place: Option<String> = None;
+    loop {
+        let piece = source.read(place.as_deref())?;
+        if args.format == Format::Json {
+            lines.extend(piece.text.lines().map(str::to_owned));
+        } else {
+            out.write_all(piece.text.as_bytes())?;
         }
-    }
-    let mut place = show(&folder.join("log"), 0, &mut out)?;
-    while args.follow && !folder.join("judged").exists() {
+        place = piece.next.or(place);
+        if piece.more {
+            continue;
+        }
+        if !args.follow || piece.over {
+            if args.format == Format::Json {
+                let LogPiece { agent, ended, .. } = piece;
+                writeln!(out, "{}", json!({"agent": agent, "run": args.run, "over": ended, "lines": lines}))?;
+            }
+            return Ok(Exit::Good);
+        }
         out.flush()?;
-        let _ = rustix::event::poll(&mut [], rustix::event::Timespec::try_from(LOOK).ok().as_ref());
-        place = show(&folder.join("log"), place, &mut out)?;
+        let pause = rustix::event::Timespec::try_from(source.poll_interval()).ok();
+        let _ = rustix::event::poll(&mut [], pause.as_ref());
     }
-    if args.follow {
-        show(&folder.join("log"), place, &mut out)?;
-    }
-    Ok(Exit::Good)
 }
 
-/// Writes a file from a place on; says how far it came. A file that is shorter than that has been rotated.
-fn show(path: &Path, from: u64, out: &mut impl Write) -> std::io::Result<u64> {
-    let Ok(mut file) = File::open(path) else { return Ok(0) };
-    let from = if file.metadata()?.len() < from { 0 } else { from };
-    file.seek(SeekFrom::Start(from))?;
-    let mut text = Vec::new();
-    let count = file.read_to_end(&mut text)?;
-    out.write_all(&text)?;
-    Ok(from.saturating_add(count as u64))
-}
-
-/// Where the runs of an agent are.
-fn home(agents: &Path, name: &str) -> Option<PathBuf> {
-    if name.split('/').any(|part| part.is_empty() || part.starts_with('.')) {
-        return None;
-    }
-    let path = agents.join(name);
-    if name.contains('/') {
-        return path.is_dir().then_some(path);
-    }
-    let [project] = &folders(&path)[..] else { return None };
-    Some(project.clone())
-}
-
-fn folders(path: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
-    folders.sort();
-    folders
-}
-
-fn unknown(agents: &Path, name: &str) -> Failure {
-    let projects = folders(agents).into_iter().flat_map(|agent| folders(&agent));
-    let known: Vec<String> =
-        projects.filter_map(|path| Some(path.strip_prefix(agents).ok()?.display().to_string())).collect();
-    let known = known.join(", ");
-    Failure::of(Text::new(
-        format!("there are no runs of `{name}`; there are runs of: {known}"),
-        format!("`{name}` の実行記録はありません。記録があるのは次のとおりです: {known}"),
-    ))
+fn unknown(args: &LogsArgs, none: &NoLog) -> Failure {
+    let name = &args.agent;
+    Failure::of(match none {
+        NoLog::Run(kept) => Text::new(
+            format!("{name} has no run {}: {kept} are kept", args.run),
+            format!("{name} に {} 番目の実行はありません（保存されているのは {kept} 件）", args.run),
+        ),
+        NoLog::Project(projects) => {
+            let projects = projects.join(", ");
+            Text::new(
+                format!("`{name}` runs in several projects; name one of them: {projects}"),
+                format!(
+                    "`{name}` には複数のプロジェクトがあります。次のいずれかを指定してください: {projects}"
+                ),
+            )
+        }
+        NoLog::Agent(known) if known.is_empty() => Text::new(
+            format!(
+                "there are no runs of `{name}`: no agent has been started with this store yet. `koboshi supervise` starts those of the config; a store is chosen with --store or --config"
+            ),
+            format!(
+                "`{name}` の実行記録はありません。このストアで起動されたエージェントはまだありません。設定のエージェントは `koboshi supervise` で起動します。別のストアは --store または --config で指定してください"
+            ),
+        ),
+        NoLog::Agent(known) => {
+            let known = known.join(", ");
+            Text::new(
+                format!("there are no runs of `{name}`; there are runs of: {known}"),
+                format!("`{name}` の実行記録はありません。記録があるのは次のとおりです: {known}"),
+            )
+        }
+    })
 }

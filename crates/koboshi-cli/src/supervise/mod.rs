@@ -1,29 +1,41 @@
-//! `koboshi supervise` and the commands for its agents: `start`, `stop`, `restart`, `logs`.
+//! `koboshi supervise` and the commands for its agents: `start`, `stop`, `restart`, `reload`, `logs`.
 
 mod agents;
+mod kept;
 mod logs;
 mod orders;
+mod place;
+mod when;
 
+use std::cell::RefCell;
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use koboshi::classify::Classifier;
-use koboshi::key::{ScopeKey, ScopeLevel};
-use koboshi::supervise::RoomPolicy;
-use koboshi_config::Config;
+use koboshi_config::config::Language;
+use koboshi_config::file::locate;
+use koboshi_config::reload::{Reload, Reloader};
 use koboshi_config::words::words;
 use koboshi_store::{Ledger, LedgerOptions};
 use koboshi_supervisor::Knowledge;
-use koboshi_supervisor::keep::{KeepError, Keeping, keep};
+use koboshi_supervisor::keep::{Agent, GatewayChoice, KeepError, Reloaded, SupervisorInputs, keep};
 use koboshi_supervisor::spawn::own_binary;
 
 use crate::args::{ConfigFileArgs, LangArgs};
-use crate::{Exit, Failure, clock, rules, settings, state};
+use crate::run::gateway::answering;
+use crate::say::Say;
+use crate::{Exit, Failure, clock, experts, rules, state};
 
+pub(crate) use agents::settings;
+pub(crate) use kept::Kept;
 pub(crate) use logs::{EXAMPLES as LOGS_EXAMPLES, LogsArgs, run as logs};
-pub(crate) use orders::{OrderArgs, lines, restart, rows, start, stop};
+pub(crate) use orders::{
+    AgentWords, OrderArgs, RELOAD_EXAMPLES, ReloadArgs, lines, reload, restart, rows, start, stop,
+};
+pub(crate) use when::unusable as unusable_schedules;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -33,11 +45,12 @@ Examples:
   koboshi logs reviewer/website -f           what an agent writes
   koboshi stop reviewer; koboshi start reviewer
 
+SIGHUP or a changed file: the new config is loaded, agents are restarted only where they must be.
 SIGTERM or Ctrl-C: agents with `survives: false` are stopped, the others go on and the next supervisor takes them over.
 Exit status: 0 stopped, 2 it could not start.";
 
-/// So long the store is waited for at the beginning and at the end.
-const STORE: Duration = Duration::from_secs(5);
+/// How long to wait for the store at the beginning and at the end.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 pub(crate) struct SuperviseArgs {
@@ -51,15 +64,15 @@ pub(crate) struct SuperviseArgs {
 }
 
 impl SuperviseArgs {
-    /// The config file that was asked for.
+    /// The config file of the command line.
     pub(crate) fn config_file(&self) -> Option<&std::path::Path> {
         self.config.file.as_deref()
     }
 }
 
 pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
-    // The environment of the agents comes from the config: a variable that is missing is a mistake here.
-    let config = settings::load_to_serve(args.config.file.as_deref(), &args.lang)?;
+    // The config gives the environment of the agents: a missing variable is a mistake here.
+    let config = crate::settings::load_to_serve(args.config.file.as_deref(), &args.lang)?;
     if config.agents.is_empty() {
         let none = words(
             "the config has no `agents`: add one under a name of your choice, with its `command`",
@@ -69,38 +82,88 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
     }
     let (store, runs) = state::for_runs(args.store.as_deref(), &config)?;
     let ledger = Arc::new(Ledger::open(store, LedgerOptions::new(state::supervisor_node()?))?);
-    let _ = ledger.wait_loaded(STORE);
+    let _ = ledger.wait_loaded(STORE_TIMEOUT);
     let knowledge = Knowledge::new(Arc::clone(&ledger), config.cooldown)
-        .map_err(|error| Failure::new(error.to_string()))?;
+        .map_err(|error| Failure::new(error.to_string()))?
+        .on_a_fleet(state::is_fleet(args.store.as_deref(), &config));
     let classifier = Classifier::new(rules::load(&config.rules)?, clock::zones());
-    let kept = keep(Keeping {
-        agents: agents::of(&config)?,
-        rooms: rooms(&config)?,
+    let say = Say::new(args.lang.get(&config))?;
+    // Asked at each start: a gateway that is started later serves too, and the absence of one restarts no agent.
+    let in_use = RefCell::new(config.clone());
+    let settings = agents::settings(&config, &GatewayChoice::Asked)?;
+    let reloader = reloader(args.config.file.as_deref(), &say)?;
+    let mut reload = |now: bool| {
+        let check = if now { Reloader::check_now } else { Reloader::poll };
+        match reloader.as_ref().map(check) {
+            Some(Reload::Changed(config)) => match agents::settings(&config, &GatewayChoice::Asked) {
+                Ok(settings) => {
+                    in_use.replace(config.as_ref().clone());
+                    Reloaded::New(settings)
+                }
+                Err(failure) => Reloaded::Refused(failure.text(Language::En).to_owned()),
+            },
+            Some(Reload::Bad(problems)) => Reloaded::Refused(problems.to_string()),
+            _ => match reloader.as_ref().filter(|_| now).and_then(Reloader::problems) {
+                // Told before, and still so for the one who asks.
+                Some(problems) => Reloaded::Refused(problems.to_string()),
+                None => Reloaded::Same,
+            },
+        }
+    };
+    let kept = keep(SupervisorInputs {
+        begun: &mut |agents| announce(&say, agents),
+        settings,
+        reload: &mut reload,
         runs,
         knowledge: &knowledge,
         classifier: &classifier,
         zone: clock::now().time_zone().clone(),
         binary: own_binary(),
+        gateway: &|| answering(&in_use.borrow()),
+        // Without a gateway there is no page of metrics.
+        meters: Arc::default(),
         log: &mut |line| {
-            // A log that cannot be written keeps no agent from running.
+            // A log that cannot be written stops no agent.
             let _ = writeln!(std::io::stderr().lock(), "{line}");
         },
     });
-    ledger.finish(STORE);
-    kept.map(|()| Exit::Good).map_err(|error| match &error {
-        KeepError::Owned(runs) => Failure::of(koboshi_config::words::Text::new(
-            format!("another supervisor keeps the agents of {}", runs.display()),
-            format!("{} のエージェントは、別のスーパーバイザーが管理しています", runs.display()),
-        )),
-        error => Failure::new(error.to_string()),
-    })
+    ledger.finish(STORE_TIMEOUT);
+    kept.map(|()| Exit::Good).map_err(|error| not_kept(&error))
 }
 
-fn rooms(config: &Config) -> Result<std::collections::BTreeMap<ScopeKey, RoomPolicy>, Failure> {
-    let one = |(name, account): (&String, &koboshi_config::agents::AccountConfig)| {
-        let key =
-            ScopeKey::new(ScopeLevel::Account, name).map_err(|error| Failure::new(error.to_string()))?;
-        Ok((key, RoomPolicy { most: account.concurrency }))
-    };
-    config.accounts.iter().map(one).collect()
+/// Follows the config file, where there is one.
+fn reloader(file: Option<&Path>, say: &Say) -> Result<Option<Reloader>, Failure> {
+    let lookup = |name: &str| std::env::var(name).ok();
+    let Some(path) = locate(file, &lookup) else { return Ok(None) };
+    let reloader = Reloader::asking(experts::ALL, path, Box::new(lookup));
+    reloader.map(Some).map_err(|problems| Failure::new(problems.show(say.language())))
+}
+
+/// Why agents are not kept.
+pub(crate) fn not_kept(error: &KeepError) -> Failure {
+    match error {
+        KeepError::Owned(runs) => {
+            let runs = std::path::absolute(runs).unwrap_or_else(|_| runs.clone());
+            Failure::of(koboshi_config::words::Text::new(
+                format!(
+                    "another supervisor keeps these agents already: it has their runs in {}",
+                    runs.display()
+                ),
+                format!(
+                    "これらのエージェントは、すでに別のスーパーバイザーが管理しています（実行記録のフォルダー: {}）",
+                    runs.display()
+                ),
+            ))
+        }
+        error => Failure::new(error.to_string()),
+    }
+}
+
+/// Says which agents are kept: without it a start looks like a hang.
+pub(crate) fn announce(say: &Say, agents: &[Agent]) {
+    let names: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    let (count, names) = (names.len().to_string(), say.list(&names));
+    let said = say.text("supervise-agents", &[("count", &count), ("names", &names)]);
+    // Where standard error is gone, no one reads it.
+    let _ = writeln!(std::io::stderr().lock(), "koboshi: {said}");
 }

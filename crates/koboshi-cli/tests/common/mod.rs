@@ -5,6 +5,7 @@
 
 pub(crate) mod pages;
 pub(crate) mod served;
+pub(crate) mod supervised;
 
 use std::io::{Read, Write};
 use std::ops::{Deref, DerefMut};
@@ -14,7 +15,14 @@ use std::process::{Child, Command, Stdio};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::Value;
 
-/// What a run left behind.
+/// Signals that end a process, with their numbers.
+#[rustfmt::skip]
+pub(crate) const FATAL_SIGNALS: [(&str, i32); 15] = [
+    ("HUP", 1), ("INT", 2), ("QUIT", 3), ("ILL", 4), ("TRAP", 5), ("ABRT", 6), ("BUS", 7), ("FPE", 8),
+    ("KILL", 9), ("USR1", 10), ("SEGV", 11), ("USR2", 12), ("PIPE", 13), ("ALRM", 14), ("TERM", 15),
+];
+
+/// The result of a run.
 pub(crate) struct Out {
     pub(crate) status: i32,
     pub(crate) text: String,

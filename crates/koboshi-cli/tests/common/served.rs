@@ -48,7 +48,7 @@ impl Served {
         store: &Path,
         environment: &[(&str, &str)],
     ) -> Self {
-        // A port of its own, so that it can be had again; somebody else may take it before the gateway does: then another.
+        // A port of its own, so that it can be used again; if another process takes it before the gateway does, another port is tried.
         for _ in 0..20 {
             let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
             if let Some(child) = spawn(shell, address, config, store, environment) {
@@ -164,7 +164,7 @@ fn spawn(
         assert!(first.contains("cannot listen"), "{first}");
         return None;
     }
-    // Whoever writes must be read.
+    // The output must be read, or the gateway would block.
     std::thread::spawn(move || lines.for_each(drop));
     Some(child)
 }

@@ -1,22 +1,25 @@
-//! Keys of the file held against each other: what clashes, what is missing, and names that nobody has.
+//! Checks keys of the file against each other: contradictions, missing keys, and names that do not exist.
 //!
-//! Only what the file itself can answer. What a policy of the core has to say about its values is asked in
-//! [`policy`](crate::policy). A complaint that only follows from a value that could not be read is not made.
+//! Only what the file itself can answer. [`policy`](crate::policy) asks the core's policies about their values. A problem that only
+//! follows from a value that could not be read is not reported.
 
+mod agents;
+mod embeddings;
 mod providers;
 mod sim;
 
 use std::collections::BTreeMap;
 
 use crate::at::At;
-use crate::check::{MOST, Problem};
+use crate::check::{MAX_PROBLEMS, Problem};
 use crate::config::{Config, Language, StorePlace};
-use crate::gateway::{SIM, WELL_KNOWN, open_to_others};
+use crate::gateway::{SIM, open_to_others};
 use crate::load::Mistake;
 use crate::near::nearest;
 use crate::schema::EXCLUSIVE;
 use crate::tree::Spot;
-use crate::walk::{Given, Walk};
+use crate::walk::{GivenKey, Walk};
+use crate::well_known;
 use crate::wide;
 use crate::words::{Text, text, tr, words};
 
@@ -25,29 +28,32 @@ pub(crate) fn check(config: &Config, walk: &mut Walk<'_>, sim: fn(&str) -> Optio
     let mut found = contradictions(walk);
     found.extend(prefix_without_server(config, walk));
     found.extend(rate_without_length(walk));
-    found.extend(open_to_everybody(config, walk));
+    found.extend(open_without_keys(config, walk));
     found.extend(hashes_twice(config, walk));
     found.extend(providers::check(config, walk));
     found.extend(targets(config, walk));
     found.extend(sim::check(config, walk, sim));
     found.extend(models(config, walk));
+    found.extend(agents::check(config, walk));
     found
 }
 
-/// What can be used, but is most likely not meant.
+/// What can be used, but is probably a mistake.
 pub(crate) fn warn(config: &Config, walk: &Walk<'_>, unset: fn(&str) -> Vec<&'static str>) -> Vec<Problem> {
     let mut found = providers::warn(config, walk);
     found.extend(without_variables(config, walk, unset));
     found.extend(wide_names(config, walk));
+    found.extend(agents::warn(config, walk));
+    found.extend(embeddings::warn(config, walk));
     found
 }
 
-/// Names that look like ASCII on the screen and are not: no client's model and no provider's model is called so.
+/// Names that look like ASCII on the screen and are not: no client's model and no provider's model has such a name.
 fn wide_names(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
     let routes = walk.entries("routes.*").chain(walk.entries("models.*"));
     let routes = routes.map(|(at, spot)| (at, *spot, at.entry.as_str()));
     let wide = routes.chain(named(config, walk)).filter(|(_, _, name)| wide::is_in(name));
-    wide.take(MOST)
+    wide.take(MAX_PROBLEMS)
         .map(|(at, spot, _)| {
             let message = text!(
                 "`{}` has full-width characters: it does not match names that are written in ASCII",
@@ -69,12 +75,12 @@ fn without_variables(config: &Config, walk: &Walk<'_>, unset: fn(&str) -> Vec<&'
     let mut found = Vec::new();
     for (at, spot, target) in named(config, walk) {
         let Some((provider, _)) = target.split_once('/') else { continue };
-        let Some(provider) = WELL_KNOWN.iter().find(|known| **known == provider) else { continue };
+        let Some(provider) = well_known::find(provider).map(|known| known.name) else { continue };
         let variables = unset(provider);
-        if variables.is_empty() || seen.contains(provider) {
+        if variables.is_empty() || seen.contains(&provider) {
             continue;
         }
-        seen.push(*provider);
+        seen.push(provider);
         let (shown, names) = (&at.shown, variables.join("`, `"));
         let message = text!(
             "`{shown}` needs the environment variable `{names}`, which is not set here: without it `koboshi serve` does not start",
@@ -90,7 +96,7 @@ fn without_variables(config: &Config, walk: &Walk<'_>, unset: fn(&str) -> Vec<&'
     found
 }
 
-/// Two keys that set the same thing: the later one of the file is the one that is too much.
+/// Two keys that set the same thing: the later one in the file is reported.
 fn contradictions(walk: &Walk<'_>) -> Vec<Problem> {
     let mut found = Vec::new();
     for (one, two, what) in EXCLUSIVE {
@@ -138,13 +144,13 @@ fn rate_without_length(walk: &mut Walk<'_>) -> Option<Problem> {
     );
     let hint = text!("set `{length}` too, such as `30s`", "`{length}` も `30s` のように設定してください");
     let problem = walk.problem(&given.at, given.spot, message, Some(hint));
-    // The core would say the same in its own words.
+    // The core would report the same.
     walk.give_up(length);
     Some(problem)
 }
 
-/// Whoever can reach the gateway spends the keys of its owner.
-fn open_to_everybody(config: &Config, walk: &Walk<'_>) -> Option<Problem> {
+/// A public address without keys: anyone who can reach the gateway could spend the keys of its owner.
+fn open_without_keys(config: &Config, walk: &Walk<'_>) -> Option<Problem> {
     let listen = walk.given("serve.listen", "")?;
     let has_keys = !config.keys.is_empty() || walk.failed("keys.*", "") || walk.failed("keys", "");
     if config.serve.is_loopback() || has_keys {
@@ -154,15 +160,15 @@ fn open_to_everybody(config: &Config, walk: &Walk<'_>) -> Option<Problem> {
     Some(walk.problem(&listen.at, listen.spot, message, Some(hint)))
 }
 
-/// With one hash under two names, nobody can tell whose request it was.
+/// One hash under two names: the owner of a request would be unknown.
 fn hashes_twice(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
-    let mut all: Vec<(&Given, &str)> = walk
+    let mut all: Vec<(&GivenKey, &str)> = walk
         .all_given("keys.*.sha256")
         .filter_map(|given| Some((given, config.keys.get(&given.at.entry)?.sha256.as_str())))
         .collect();
     all.extend(walk.given("admin.sha256", "").zip(config.admin.sha256.as_deref()));
     all.sort_by_key(|(given, _)| given.spot);
-    let mut seen: BTreeMap<&str, &Given> = BTreeMap::new();
+    let mut seen: BTreeMap<&str, &GivenKey> = BTreeMap::new();
     let mut found = Vec::new();
     for (given, hash) in all {
         let Some(first) = seen.get(hash) else {
@@ -187,7 +193,7 @@ fn keep_one() -> Text {
     words("keep one of the two", "どちらか一方を残してください").into()
 }
 
-/// Everything that names a target, with its place.
+/// Every target that the file names, with its place.
 fn named<'c>(config: &'c Config, walk: &'c Walk<'_>) -> Vec<(&'c At, Spot, &'c str)> {
     let mut named: Vec<(&At, Spot, &str)> = Vec::new();
     for given in walk.all_given("routes.*.chain") {
@@ -196,32 +202,34 @@ fn named<'c>(config: &'c Config, walk: &'c Walk<'_>) -> Vec<(&'c At, Spot, &'c s
         named.extend(given.parts.iter().zip(chain).map(|(spot, target)| (&given.at, *spot, target.as_str())));
     }
     for given in walk.all_given("routes.*.simple_model") {
-        let simple = config.routes.get(&given.at.entry).and_then(|route| route.simple.as_deref());
+        let simple = config.routes.get(&given.at.entry).and_then(|route| route.simple_model.as_deref());
         named.extend(simple.map(|target| (&given.at, given.spot, target)));
     }
-    if let (Some(given), Some(simple)) = (walk.given("degrade.simple_model", ""), &config.degrade.simple) {
+    if let (Some(given), Some(simple)) =
+        (walk.given("degrade.simple_model", ""), &config.degrade.simple_model)
+    {
         named.push((&given.at, given.spot, simple));
     }
     named
 }
 
-/// Chains and simple models whose provider is not there.
+/// Chains and simple models whose provider does not exist.
 fn targets(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
     if walk.failed("providers.*", "") || walk.failed("providers", "") {
         return Vec::new();
     }
     let own = config.providers.keys().map(String::as_str).chain([SIM]);
     let known: Vec<&str> = match own.clone().count() {
-        1 => WELL_KNOWN.iter().copied().chain([SIM]).collect(),
+        1 => well_known::names().chain([SIM]).collect(),
         _ => own.collect(),
     };
     let unknown = named(config, walk).into_iter().filter_map(|(at, spot, target)| {
         let (provider, _) = target.split_once('/')?;
         (!known.contains(&provider)).then_some((at, spot, provider))
     });
-    // More are not shown, and each is held against every name.
+    // Further ones would not be shown, and each is compared with every name.
     unknown
-        .take(MOST)
+        .take(MAX_PROBLEMS)
         .map(|(at, spot, provider)| unknown_provider(config, walk, &known, (at, spot, provider)))
         .collect()
 }
@@ -275,19 +283,19 @@ fn some(names: &[&str], language: Language) -> String {
     format!("{}{more}", names.iter().take(12).copied().collect::<Vec<_>>().join(between))
 }
 
-/// Entries of `models` for a provider that nobody has. A well-known one may be there for another time.
+/// Entries of `models` for a provider that does not exist. A well-known one may be configured later.
 fn models(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
     if walk.failed("providers.*", "") || walk.failed("providers", "") {
         return Vec::new();
     }
     let known: Vec<&str> =
-        config.providers.keys().map(String::as_str).chain(WELL_KNOWN.iter().copied()).chain([SIM]).collect();
+        config.providers.keys().map(String::as_str).chain(well_known::names()).chain([SIM]).collect();
     let unknown = walk.entries("models.*").filter_map(|(at, spot)| {
         let (provider, _) = at.entry.split_once('/')?;
         (!provider.contains('*') && !known.contains(&provider)).then_some((at, *spot, provider))
     });
     unknown
-        .take(MOST)
+        .take(MAX_PROBLEMS)
         .map(|(at, spot, provider)| {
             let (shown, quoted) = (&at.shown, walk.quote(provider));
             let message = text!(

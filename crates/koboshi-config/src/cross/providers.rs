@@ -1,11 +1,14 @@
-//! Providers held against their kind: what a kind needs and does not have, and what it has and does not read.
+//! Checks providers against their kind: keys that the kind needs, and keys that it does not read.
 
 use std::net::{IpAddr, SocketAddr};
+
+use koboshi::redact::Redactor;
 
 use crate::check::Problem;
 use crate::config::Config;
 use crate::gateway::{ProviderConfig, ProviderDialect, ProviderKind, SIM};
-use crate::walk::{Given, Walk};
+use crate::walk::{GivenKey, Walk};
+use crate::well_known;
 use crate::words::{Text, Words, text, tr, words};
 
 /// What every provider lacks or has too much.
@@ -13,12 +16,12 @@ pub(super) fn check(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
     let mut found = Vec::new();
     for (at, _) in walk.entries("providers.*") {
         let name = at.entry.as_str();
-        // Without a kind nothing can be said of what belongs to it.
+        // Without a kind its keys cannot be checked.
         let (Some(provider), Some(kind)) = (config.providers.get(name), walk.given("providers.*.kind", name))
         else {
             continue;
         };
-        let of = Of { walk, name, provider, kind };
+        let of = ProviderCheck { walk, name, provider, kind };
         found.extend(of.built_in());
         found.extend(of.unread());
         found.extend(of.lacking());
@@ -30,7 +33,7 @@ pub(super) fn check(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
     found
 }
 
-/// What is likely a mistake, though it can be used: a key that reads like the name of a variable, and an address without its usual path.
+/// What is probably a mistake: a key that looks like the name of a variable, and an address without its usual path.
 pub(super) fn warn(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
     let mut found = Vec::new();
     for given in walk.all_given("providers.*.keys") {
@@ -46,6 +49,25 @@ pub(super) fn warn(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
         let hint = words(
             "write `\"${OPENAI_API_KEY}\"`, with braces",
             "`\"${OPENAI_API_KEY}\"` のように波かっこを付けて書いてください",
+        );
+        found.push(walk.problem(&given.at, given.spot, message, Some(hint.into())));
+    }
+    let redactor = Redactor::new();
+    for given in walk.all_given("providers.*.keys") {
+        let Some(provider) = config.providers.get(&given.at.entry) else { continue };
+        // Only what surely is a key: a server at home may want any word.
+        let is_written = |key: &str| walk.is_in_file(key) && redactor.redact(key) != key;
+        if !provider.keys.iter().any(|key| is_written(key.expose())) {
+            continue;
+        }
+        let message = text!(
+            "a key of `{}` stands in this file: who gets the file has the key",
+            "`{}` のキーがこのファイルにそのまま書かれています。ファイルを入手した人は誰でもキーを使えます",
+            given.at.shown
+        );
+        let hint = words(
+            "put it into an environment variable, and write `\"${NAME}\"` here",
+            "キーを環境変数に入れて、ここには `\"${変数名}\"` と書いてください",
         );
         found.push(walk.problem(&given.at, given.spot, message, Some(hint.into())));
     }
@@ -78,18 +100,7 @@ fn is_name_of_variable(key: &str) -> bool {
     key.starts_with("os.environ/") || is_name(key.strip_prefix('$').unwrap_or(key))
 }
 
-/// Hosts whose API is not under `/v1`; none where it is at the top.
-const PATHS: &[(&str, Option<&str>)] = &[
-    ("api.groq.com", Some("/openai/v1")),
-    ("openrouter.ai", Some("/api/v1")),
-    ("api.fireworks.ai", Some("/inference/v1")),
-    ("api.deepinfra.com", Some("/v1/openai")),
-    ("api.perplexity.ai", None),
-    ("api.deepseek.com", None),
-    ("models.github.ai", Some("/inference")),
-];
-
-/// The path that an address without one most likely lacks.
+/// The path that an address without one probably lacks.
 fn missing_path(kind: ProviderKind, url: &str) -> Option<&'static str> {
     let (_, rest) = url.split_once("://")?;
     let (server, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -100,12 +111,11 @@ fn missing_path(kind: ProviderKind, url: &str) -> Option<&'static str> {
     match kind {
         ProviderKind::Azure | ProviderKind::Sim => None,
         ProviderKind::Gemini => Some("/v1beta"),
-        ProviderKind::Openai if host == "generativelanguage.googleapis.com" => Some("/v1beta/openai"),
-        _ => PATHS.iter().find(|(known, _)| *known == host).map_or(Some("/v1"), |(_, path)| *path),
+        _ => Some(well_known::path_at(host).unwrap_or("/v1")).filter(|path| !path.is_empty()),
     }
 }
 
-/// Whether a URL leads to this address: the same port, on the same machine by the name that loopback has or by the address itself.
+/// Whether a URL leads to this address: the same port, on the same machine by a name of loopback or by the address itself.
 fn is_at(url: &str, listen: SocketAddr) -> bool {
     let Some((scheme, rest)) = url.split_once("://") else { return false };
     let server = rest.split(['/', '?']).next().unwrap_or(rest);
@@ -125,28 +135,28 @@ fn is_at(url: &str, listen: SocketAddr) -> bool {
 }
 
 /// One provider.
-struct Of<'c> {
+struct ProviderCheck<'c> {
     walk: &'c Walk<'c>,
     name: &'c str,
     provider: &'c ProviderConfig,
-    kind: &'c Given,
+    kind: &'c GivenKey,
 }
 
-impl<'c> Of<'c> {
-    fn given(&self, path: &'static str) -> Option<&'c Given> {
+impl<'c> ProviderCheck<'c> {
+    fn given(&self, path: &'static str) -> Option<&'c GivenKey> {
         self.walk.given(path, self.name)
     }
 
-    /// Neither there nor misspelt.
+    /// Whether a key is neither there nor misspelt.
     fn has_no(&self, path: &'static str) -> bool {
         self.given(path).is_none() && !self.walk.failed(path, self.name)
     }
 
-    fn complain(&self, given: &Given, message: Text, hint: Words) -> Problem {
+    fn complain(&self, given: &GivenKey, message: Text, hint: Words) -> Problem {
         self.walk.problem(&given.at, given.spot, message, Some(hint.into()))
     }
 
-    /// A provider at the gateway's own address would make each request call itself until nothing is left to call with.
+    /// A provider at the gateway's own address: each request would call itself until resources are exhausted.
     fn is_this_gateway(&self, config: &Config) -> Option<Problem> {
         let given = self.given("providers.*.base_url")?;
         let url = self.provider.base_url.as_deref()?;
@@ -212,7 +222,7 @@ impl<'c> Of<'c> {
             .collect()
     }
 
-    /// What the kind cannot do without.
+    /// The keys that the kind needs.
     fn lacking(&self) -> Option<Problem> {
         let lacks = |what: Words, hint: Words| {
             let (kind, at) = (self.provider.kind.name(), &self.kind.at);
@@ -265,7 +275,7 @@ impl<'c> Of<'c> {
         }
     }
 
-    /// Two things that tell the provider who asks: nobody could say which of them is meant.
+    /// Two credentials: it is unclear which of them is meant.
     fn two_credentials(&self) -> Option<Problem> {
         let command = self.given("providers.*.token_command")?;
         let is_vertex = self.provider.kind == ProviderKind::Vertex;
@@ -280,14 +290,19 @@ impl<'c> Of<'c> {
         Some(self.complain(second, message, words("keep one of the two", "どちらか一方を残してください")))
     }
 
-    /// Dialects that the kind has no path for, or that are there twice.
+    /// Dialects that the kind has no path for, or duplicates.
     fn unspoken(&self) -> Option<Problem> {
         let given = self.given("providers.*.dialects")?;
         let spoken = &self.provider.dialects;
         let known: &[ProviderDialect] = match self.provider.kind {
             ProviderKind::Azure => &[ProviderDialect::Chat, ProviderDialect::Responses],
             ProviderKind::Vertex => &[ProviderDialect::Gemini],
-            _ => ProviderDialect::ALL,
+            ProviderKind::Openai
+            | ProviderKind::Anthropic
+            | ProviderKind::Gemini
+            | ProviderKind::Ollama
+            | ProviderKind::Deepseek
+            | ProviderKind::Sim => ProviderDialect::ALL,
         };
         let shown = &given.at.shown;
         for (place, dialect) in spoken.iter().enumerate() {
@@ -320,7 +335,7 @@ impl<'c> Of<'c> {
         None
     }
 
-    /// An address with a part that is added to it anyway.
+    /// An address that ends with a part which is added anyway.
     fn too_far(&self) -> Option<Problem> {
         let given = self.given("providers.*.base_url")?;
         let whole = self.provider.base_url.as_deref()?.trim_end_matches('/');

@@ -1,7 +1,7 @@
-//! Models of the simulated provider that do not exist. Its names are known where it lives, so the caller is asked.
+//! Models of the simulated provider that do not exist. Only the simulation knows its names, so the caller passes a check.
 
 use super::named;
-use crate::check::{MOST, Problem};
+use crate::check::{MAX_PROBLEMS, Problem};
 use crate::config::Config;
 use crate::gateway::{ProviderKind, SIM};
 use crate::load::Mistake;
@@ -15,7 +15,7 @@ pub(super) fn check(config: &Config, walk: &Walk<'_>, mistake: fn(&str) -> Optio
     };
     let wrong = named(config, walk).into_iter().filter_map(|(at, spot, target)| {
         let (provider, model) = target.split_once('/')?;
-        // What the client will ask for is not known here.
+        // The client's model is not known here.
         let fixed = is_sim(provider) && !model.contains("{model}");
         let Mistake { message: said, hint } = fixed.then(|| mistake(model)).flatten()?;
         let (shown, quoted) = (&at.shown, walk.quote(target));
@@ -25,5 +25,5 @@ pub(super) fn check(config: &Config, walk: &Walk<'_>, mistake: fn(&str) -> Optio
         });
         Some(walk.problem(at, spot, message, hint))
     });
-    wrong.take(MOST).collect()
+    wrong.take(MAX_PROBLEMS).collect()
 }

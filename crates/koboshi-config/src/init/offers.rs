@@ -1,6 +1,7 @@
-//! Providers that a first file may have: which variable holds their key, and which of their models stands in for others.
+//! Providers that a first file may have: the variable that holds their key, and the model that stands in for others.
 
 use crate::gateway::ProviderKind;
+use crate::well_known::{self, WellKnown};
 
 /// A provider for a first file.
 #[derive(Debug, PartialEq, Eq)]
@@ -10,21 +11,21 @@ pub struct Offer {
     pub name: &'static str,
     /// Which API it has.
     pub kind: ProviderKind,
-    /// Variables that may hold its key; the first one that is set counts. None where no key is needed.
+    /// Variables that may hold its key; the first one that is set counts. Empty where no key is needed.
     pub keys: &'static [&'static str],
     /// Variables that must be set besides.
     pub also: &'static [&'static str],
-    /// The variable with another address. Where no key is needed, it tells that the provider is there.
+    /// The variable with another address. Where no key is needed, it shows that the provider is available.
     pub address: Option<&'static str>,
-    /// Its address, where it is not known from the kind.
+    /// Its address, where the kind does not imply it.
     pub(super) base_url: Option<&'static str>,
-    /// Names of its own models, as patterns; none means that it has those of many vendors.
+    /// Names of its own models, as patterns; empty where it has those of many vendors.
     pub patterns: &'static [&'static str],
-    /// The model that answers when another provider has failed; empty where names are the user's own.
+    /// The model that answers when another provider has failed; empty where the user chooses the names.
     pub stand_in: &'static str,
     /// A smaller model of the same provider, for when there is no other provider.
     pub(super) smaller: Option<&'static str>,
-    /// Whether it is shown to those who have not chosen it.
+    /// Whether it is listed although the user has not chosen it.
     pub(super) is_common: bool,
 }
 
@@ -36,20 +37,17 @@ impl Offer {
     }
 }
 
-const fn openai_like(
-    name: &'static str,
-    keys: &'static [&'static str],
-    base_url: &'static str,
-    patterns: &'static [&'static str],
-    stand_in: &'static str,
-) -> Offer {
+const fn offer(known: &WellKnown, patterns: &'static [&'static str], stand_in: &'static str) -> Offer {
     Offer {
-        name,
-        kind: ProviderKind::Openai,
-        keys,
+        name: known.name,
+        kind: known.kind,
+        keys: known.keys,
         also: &[],
-        address: None,
-        base_url: Some(base_url),
+        address: match known.addresses {
+            [first, ..] => Some(first),
+            [] => None,
+        },
+        base_url: known.written_address(),
         patterns,
         stand_in,
         smaller: None,
@@ -60,79 +58,36 @@ const fn openai_like(
 /// Every provider that a first file may have, the best known first.
 pub const OFFERS: &[Offer] = &[
     Offer {
-        address: Some("OPENAI_BASE_URL"),
-        base_url: None,
         smaller: Some("gpt-4o-mini"),
         is_common: true,
-        ..openai_like("openai", &["OPENAI_API_KEY"], "", &["gpt-*"], "gpt-4o")
+        ..offer(&well_known::OPENAI, &["gpt-*"], "gpt-4o")
     },
     Offer {
-        kind: ProviderKind::Anthropic,
-        address: Some("ANTHROPIC_BASE_URL"),
-        base_url: None,
         smaller: Some("claude-haiku-4-5"),
         is_common: true,
-        ..openai_like("anthropic", &["ANTHROPIC_API_KEY"], "", &["claude-*"], "claude-sonnet-4-5")
+        ..offer(&well_known::ANTHROPIC, &["claude-*"], "claude-sonnet-4-5")
     },
     Offer {
-        kind: ProviderKind::Gemini,
-        address: Some("GOOGLE_GEMINI_BASE_URL"),
-        base_url: None,
         smaller: Some("gemini-2.5-flash-lite"),
         is_common: true,
-        ..openai_like("gemini", &["GEMINI_API_KEY", "GOOGLE_API_KEY"], "", &["gemini-*"], "gemini-2.5-flash")
+        ..offer(&well_known::GEMINI, &["gemini-*"], "gemini-2.5-flash")
     },
+    Offer { also: &["AZURE_OPENAI_ENDPOINT"], ..offer(&well_known::AZURE, &["gpt-*"], "") },
     Offer {
-        kind: ProviderKind::Azure,
-        also: &["AZURE_OPENAI_ENDPOINT"],
-        address: Some("AZURE_OPENAI_ENDPOINT"),
-        base_url: None,
-        ..openai_like("azure", &["AZURE_OPENAI_API_KEY"], "", &["gpt-*"], "")
-    },
-    Offer {
-        kind: ProviderKind::Vertex,
+        keys: &["GOOGLE_APPLICATION_CREDENTIALS"],
         also: &["GOOGLE_CLOUD_PROJECT"],
-        base_url: None,
-        ..openai_like("vertex", &["GOOGLE_APPLICATION_CREDENTIALS"], "", &["gemini-*"], "gemini-2.5-flash")
+        ..offer(&well_known::VERTEX, &["gemini-*"], "gemini-2.5-flash")
     },
-    Offer {
-        kind: ProviderKind::Deepseek,
-        base_url: None,
-        ..openai_like("deepseek", &["DEEPSEEK_API_KEY"], "", &["deepseek-*"], "deepseek-chat")
-    },
-    openai_like(
-        "mistral",
-        &["MISTRAL_API_KEY"],
-        "https://api.mistral.ai/v1",
-        &["mistral-*", "codestral-*"],
-        "mistral-large-latest",
-    ),
-    openai_like("xai", &["XAI_API_KEY"], "https://api.x.ai/v1", &["grok-*"], "grok-4"),
-    openai_like("groq", &["GROQ_API_KEY"], "https://api.groq.com/openai/v1", &[], "llama-3.3-70b-versatile"),
-    openai_like(
-        "openrouter",
-        &["OPENROUTER_API_KEY"],
-        "https://openrouter.ai/api/v1",
-        &[],
-        "openrouter/auto",
-    ),
-    openai_like(
-        "together",
-        &["TOGETHER_API_KEY"],
-        "https://api.together.xyz/v1",
-        &[],
-        "meta-llama/Llama-3.3-70B-Instruct-Turbo",
-    ),
-    Offer {
-        kind: ProviderKind::Ollama,
-        address: Some("OLLAMA_HOST"),
-        base_url: None,
-        is_common: true,
-        ..openai_like("ollama", &[], "", &[], "llama3.2")
-    },
+    offer(&well_known::DEEPSEEK, &["deepseek-*"], "deepseek-chat"),
+    offer(&well_known::MISTRAL, &["mistral-*", "codestral-*"], "mistral-large-latest"),
+    offer(&well_known::XAI, &["grok-*"], "grok-4"),
+    offer(&well_known::GROQ, &[], "llama-3.3-70b-versatile"),
+    offer(&well_known::OPENROUTER, &[], "openrouter/auto"),
+    offer(&well_known::TOGETHER, &[], "meta-llama/Llama-3.3-70B-Instruct-Turbo"),
+    Offer { is_common: true, ..offer(&well_known::OLLAMA, &[], "llama3.2") },
 ];
 
-/// An address of the environment as the file writes it; none if it is the usual one, leads back to the gateway, or cannot be used.
+/// An address of the environment as the file writes it; none if it is the default, leads back to the gateway, or cannot be used.
 pub(super) fn address(kind: ProviderKind, written: &str) -> Option<String> {
     let bare = written.trim().trim_end_matches('/');
     let (scheme, rest) = bare.split_once("://").unwrap_or(("http", bare));
@@ -151,7 +106,7 @@ pub(super) fn address(kind: ProviderKind, written: &str) -> Option<String> {
         }
         ProviderKind::Anthropic | ProviderKind::Openai if !has_path => format!("{scheme}://{rest}/v1"),
         ProviderKind::Gemini if !has_path => format!("{scheme}://{rest}/v1beta"),
-        // It is taken from the variable: everybody has another one.
+        // The variable is used: every user has another one.
         ProviderKind::Azure => {
             let bare = rest.strip_suffix("/v1").unwrap_or(rest);
             let bare = bare.strip_suffix("/openai").unwrap_or(bare);

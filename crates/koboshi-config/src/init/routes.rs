@@ -16,7 +16,7 @@ const ALONE: Words = words(
 );
 const DEMO: Words = words(
     "To see a fallback without a key: the simulated provider fails first, then it answers. Ask for the model `demo`.",
-    "キーなしでフォールバックを試すためのルートです。模擬プロバイダーが最初は失敗し、次に応答します。モデル `demo` を指定してください。",
+    "API キーがなくてもフォールバックを試せるルートです。1 つ目の模擬ターゲットは必ず失敗し、2 つ目が応答します。モデル名に `demo` を指定してください。",
 );
 const DEMO_ROUTE: &str = "demo: [sim/fail-503, sim/ok]";
 

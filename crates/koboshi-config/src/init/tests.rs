@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::load::{Loaded, Outside, load_located};
+use crate::config::Config;
+use crate::load::{Environment, LoadedConfig, load_located};
 
 /// Everything that a variable of the table may hold.
 fn value(name: &str) -> String {
@@ -21,12 +22,12 @@ fn environment(names: &[&str]) -> impl Fn(&str) -> Option<String> {
     move |name| set.get(name).cloned()
 }
 
-fn loaded(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Loaded {
-    let loaded = load_located("koboshi.yaml", text, Outside::new(lookup));
+fn loaded(text: &str, lookup: &dyn Fn(&str) -> Option<String>) -> LoadedConfig {
+    let loaded = load_located("koboshi.yaml", text, Environment::new(lookup));
     loaded.unwrap_or_else(|problems| panic!("{text}\n{problems}"))
 }
 
-fn written(names: &[&str]) -> (String, Loaded) {
+fn written(names: &[&str]) -> (String, LoadedConfig) {
     let lookup = environment(names);
     let text = text(&found(&lookup), Language::En);
     let loaded = loaded(&text, &lookup);
@@ -52,11 +53,9 @@ fn whichever_keys_are_there_the_file_can_be_used_in_both_languages() {
         assert_eq!(choices.len(), offers.len());
         let en = loaded(&text(&choices, Language::En), &lookup);
         assert!(en.warnings.is_empty(), "{:?}", en.warnings);
-        assert_eq!(
-            en.config,
-            loaded(&text(&choices, Language::Ja), &lookup).config,
-            "comments change nothing"
-        );
+        let ja = loaded(&text(&choices, Language::Ja), &lookup).config;
+        assert_eq!(ja.language, Some(Language::Ja), "who chose it for the file wants it for the messages");
+        assert_eq!(en.config, Config { language: None, ..ja }, "comments change nothing else");
         assert_eq!(en.config.providers.len(), offers.len());
         assert!(!en.config.routes.is_empty());
     }
@@ -71,14 +70,14 @@ fn without_a_key_there_is_a_route_that_answers() {
 
 #[test]
 fn two_vendors_stand_in_for_each_other() {
-    let (_, Loaded { config, .. }) = written(&["OPENAI_API_KEY", "ANTHROPIC_API_KEY"]);
+    let (_, LoadedConfig { config, .. }) = written(&["OPENAI_API_KEY", "ANTHROPIC_API_KEY"]);
     assert_eq!(config.routes["gpt-*"].chain, ["openai/{model}", "anthropic/claude-sonnet-4-5"]);
     assert_eq!(config.routes["claude-*"].chain, ["anthropic/{model}", "openai/gpt-4o"]);
     assert!(!config.routes.contains_key("demo"));
-    let (_, Loaded { config, .. }) = written(&["ANTHROPIC_API_KEY"]);
+    let (_, LoadedConfig { config, .. }) = written(&["ANTHROPIC_API_KEY"]);
     assert_eq!(config.routes["claude-*"].chain, ["anthropic/{model}", "anthropic/claude-haiku-4-5"]);
     assert_eq!(config.providers.len(), 1, "no provider without a key");
-    let (_, Loaded { config, .. }) =
+    let (_, LoadedConfig { config, .. }) =
         written(&["OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_ENDPOINT"]);
     assert_eq!(config.routes["gpt-*"].chain, ["openai/{model}", "azure/{model}", "openai/gpt-4o-mini"]);
 }
@@ -98,7 +97,11 @@ fn what_stands_in_comments_is_good_too() {
                 })
                 .collect();
             let hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
-            let config = loaded(&uncommented.replace("put-the-64-digits-here", hash), &lookup).config;
+            let config = loaded(
+                &uncommented.replace("put-the-64-digits-here", hash).replace("ここに64桁のハッシュ", hash),
+                &lookup,
+            )
+            .config;
             assert!(config.keys.contains_key("alice") && config.routes.contains_key("demo"), "{uncommented}");
             assert!(config.providers.len() >= 4, "{uncommented}");
         }
@@ -136,11 +139,11 @@ fn other_addresses_are_taken_over_and_our_own_is_not() {
 #[test]
 fn a_provider_without_keys_is_used_when_it_is_chosen_and_offered_when_it_has_an_address() {
     let ollama = OFFERS.iter().find(|offer| offer.name == "ollama").unwrap();
-    let chosen = look(ollama, &|_| None);
+    let chosen = detect(ollama, &|_| None);
     assert!(chosen.is_ready() && !chosen.is_found(), "it needs no key, and nothing tells that it is there");
     let config = loaded(&text(&[chosen], Language::En), &|_| None).config;
     assert_eq!(config.providers["ollama"].base_url, None, "at its usual address");
-    let (text, Loaded { config, .. }) = written(&["OLLAMA_HOST"]);
+    let (text, LoadedConfig { config, .. }) = written(&["OLLAMA_HOST"]);
     assert_eq!(config.providers["ollama"].base_url.as_deref(), Some("http://localhost:11434/v1"));
     assert!(!text.contains("OLLAMA_HOST"), "an address is no key: {text}");
 }

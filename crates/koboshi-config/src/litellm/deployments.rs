@@ -1,7 +1,7 @@
-//! `model_list`: every deployment, and the providers of ours that they make up.
+//! `model_list`: every deployment, and the providers that they become.
 //!
 //! LiteLLM repeats address and key at every model; we have one provider for all models of an address. Deployments of one model that
-//! differ only in their key become one provider with several keys, which are used in turn, as long as that holds for all its models.
+//! differ only in their key become one provider with several keys, which rotate, if all its models have the same keys.
 
 mod params;
 mod place;
@@ -13,7 +13,7 @@ use super::value::{entries, get, line, parts, shown, string};
 
 use crate::tree::Node;
 use crate::words::{text, words};
-pub(super) use place::Place;
+pub(super) use place::ProviderPlace;
 
 /// One deployment of a model.
 #[derive(Debug, Clone)]
@@ -23,22 +23,23 @@ pub(super) struct Deployment {
     pub(super) group: String,
     /// The model's own name at its provider.
     pub(super) model: String,
-    pub(super) place: Place,
+    pub(super) place: ProviderPlace,
     pub(super) key: Key,
     pub(super) unary: Option<String>,
     pub(super) first_token: Option<String>,
     /// Keys of `models` with their values.
     pub(super) info: Vec<(&'static str, String)>,
-    /// Which comes first within a model.
+    /// Its priority within a model.
     pub(super) order: u64,
+    /// It makes embeddings.
+    pub(super) embeds: bool,
     /// Its own name, which fallbacks may use.
     pub(super) id: Option<String>,
-    /// How often LiteLLM tries it again.
-    /// What it says of retries: the name, its line and the number, if it is one. The first one counts.
+    /// Its settings of retries: the name, its line and the number, if it is one. The first one counts.
     pub(super) retries: Vec<(&'static str, u64, Option<u64>)>,
 }
 
-/// What tells the provider who asks.
+/// The credential of a deployment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
     /// Nothing.
@@ -53,7 +54,7 @@ pub(super) enum Key {
 #[derive(Debug, Clone)]
 pub(super) struct Provider {
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) place: ProviderPlace,
     /// Names of variables.
     pub(super) keys: Vec<String>,
 }
@@ -74,7 +75,7 @@ impl Providers {
     }
 }
 
-/// Reads `model_list`. What cannot be translated is noted and left out.
+/// Reads `model_list`. What cannot be translated is left out, with a note.
 pub(super) fn read(root: &Node, notes: &mut Notes) -> Vec<Deployment> {
     let Some(list) = get(root, "model_list") else { return Vec::new() };
     let credentials = get(root, "credential_list").map(parts).unwrap_or_default();
@@ -118,10 +119,10 @@ pub(super) fn is_name(name: &str) -> bool {
     }
 }
 
-/// Makes providers of deployments, and names variables for keys that the file holds.
+/// Makes providers of deployments, and names variables for keys that are in the file.
 pub(super) fn providers(deployments: &[Deployment], notes: &mut Notes) -> Providers {
     let keys = variables(deployments, notes);
-    let mut places: Vec<&Place> = Vec::new();
+    let mut places: Vec<&ProviderPlace> = Vec::new();
     for deployment in deployments {
         if !places.contains(&&deployment.place) {
             places.push(&deployment.place);
@@ -193,7 +194,7 @@ fn free_name(wanted: &str, taken: &[Provider]) -> String {
     std::iter::once(wanted.to_owned()).chain(others).find(is_free).unwrap_or_default()
 }
 
-/// The variable of each deployment's key. A key that the file holds gets one that no other key has.
+/// The variable of each deployment's key. A key in the file gets a variable of its own.
 fn variables(deployments: &[Deployment], notes: &mut Notes) -> Vec<Option<String>> {
     let mut taken: BTreeSet<String> = deployments
         .iter()

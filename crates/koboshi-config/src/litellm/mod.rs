@@ -1,9 +1,9 @@
 //! A config of LiteLLM's proxy, translated into one of ours.
 //!
 //! [`translate`] reads `model_list`, `router_settings`, `litellm_settings`, `general_settings` and `credential_list`, and writes a
-//! `koboshi.yaml` that can be used once its variables are set. What has no counterpart is named with its line and the reason, in the
-//! result and as a comment in the text: nothing is dropped in silence. Keys that the file holds never appear in the text; a variable
-//! is named in their place.
+//! `koboshi.yaml` that can be used once its variables are set. What has no counterpart is listed with its line and the reason, in the
+//! result and as a comment in the text: nothing is dropped silently. Keys in the file never appear in the text; a variable
+//! replaces them.
 //!
 //! It does not read files, variables or LiteLLM's database, and it does not ask providers which models they have.
 
@@ -25,25 +25,25 @@ use deployments::Deployment;
 use crate::broken::broken_yaml;
 use crate::check::{Problem, Problems};
 use crate::foreign;
-use crate::load::{LARGEST, too_large};
+use crate::load::{MAX_BYTES, too_large};
 use crate::source::Source;
 use crate::tree;
 use crate::words::{Text, text, words};
 
 pub use note::{Level, Note};
 
-/// What came of a translation.
+/// The result of a translation.
 #[derive(Debug, Clone)]
-pub struct Imported {
+pub struct Translation {
     /// The config.
     pub text: String,
-    /// What is not the same as before, in the order of the file.
+    /// What differs from before, in the order of the file.
     pub notes: Vec<Note>,
     /// Variables that must be set before the config can be used.
     pub variables: BTreeSet<String>,
 }
 
-impl Imported {
+impl Translation {
     /// Whether everything could be translated.
     #[must_use]
     pub fn is_complete(&self) -> bool {
@@ -65,8 +65,8 @@ impl Imported {
 ///
 /// # Errors
 /// If it is no YAML, no config of LiteLLM, or if nothing of it can be translated.
-pub fn translate(name: &str, text: &str, language: crate::config::Language) -> Result<Imported, Problems> {
-    if text.len() > LARGEST {
+pub fn translate(name: &str, text: &str, language: crate::config::Language) -> Result<Translation, Problems> {
+    if text.len() > MAX_BYTES {
         return Err(Problems::unreadable(too_large(name)));
     }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -94,10 +94,10 @@ pub fn translate(name: &str, text: &str, language: crate::config::Language) -> R
     let written = plan.text(language);
     let mut variables = write::variables(&written);
     variables.extend(providers.variables.iter().cloned());
-    Ok(Imported { text: written, notes, variables })
+    Ok(Translation { text: written, notes, variables })
 }
 
-/// How often every deployment is tried again: as the settings say, else what all deployments say. Every other value is named.
+/// How often every deployment is retried: by the settings, else by the deployments if all agree. Other values are noted.
 fn retries(set: Option<u64>, deployments: &[Deployment], notes: &mut note::Notes) -> Option<u64> {
     let own = |one: &Deployment| one.retries.first().and_then(|(_, _, count)| *count);
     let first = deployments.first().and_then(own);

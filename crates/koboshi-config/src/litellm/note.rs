@@ -1,4 +1,4 @@
-//! What a translation could not carry over as it was, with its line and the reason.
+//! What a translation could not carry over unchanged, with its line and the reason.
 
 use crate::config::Language;
 use crate::words::{Text, Words};
@@ -10,7 +10,7 @@ pub enum Level {
     Left,
     /// It was translated, and does not mean quite the same.
     Changed,
-    /// A person has to do something.
+    /// The user has to do something.
     Todo,
 }
 
@@ -26,7 +26,7 @@ impl Level {
     }
 }
 
-/// One thing that is not as it was.
+/// One thing that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// Line of LiteLLM's file.
@@ -51,7 +51,7 @@ impl Note {
     }
 }
 
-/// Notes on the way.
+/// Collects notes.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     pub(super) list: Vec<Note>,

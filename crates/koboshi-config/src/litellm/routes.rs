@@ -1,14 +1,16 @@
 //! Routes: the deployments of a model in their order, then those of its fallbacks.
 
+use koboshi::models::is_embedding;
+
 use super::deployments::{Deployment, Providers, is_name};
 use super::note::{Level, Notes};
 use super::settings::{Fallback, fallbacks};
 use super::value::{entries, get, line, model, parts, string};
 use crate::tree::{Node, Raw};
-use crate::words::{text, words};
+use crate::words::{Text, text, words};
 
-/// No chain of ours is longer.
-const LONGEST: usize = 16;
+/// Longer chains are cut.
+const MAX_CHAIN: usize = 16;
 
 /// A route of ours.
 #[derive(Debug)]
@@ -17,8 +19,8 @@ pub(super) struct Route {
     pub(super) chain: Vec<String>,
 }
 
-/// What leads where.
-struct Build<'b> {
+/// Builds routes.
+struct RouteBuilder<'b> {
     deployments: &'b [Deployment],
     providers: &'b Providers,
 }
@@ -30,7 +32,7 @@ pub(super) fn build(
     providers: &Providers,
     notes: &mut Notes,
 ) -> Vec<Route> {
-    let build = Build { deployments, providers };
+    let build = RouteBuilder { deployments, providers };
     let mut routes: Vec<Route> = Vec::new();
     for deployment in deployments {
         if !routes.iter().any(|route| route.name == deployment.group) {
@@ -38,7 +40,7 @@ pub(super) fn build(
             routes.push(Route { name: deployment.group.clone(), chain });
         }
     }
-    // Models of which nothing could be translated may still have fallbacks.
+    // Models without a translated deployment may still have fallbacks.
     for name in names(root) {
         if !routes.iter().any(|route| route.name == name) {
             routes.push(Route { name, chain: Vec::new() });
@@ -47,11 +49,11 @@ pub(super) fn build(
     build.fall_back(root, &mut routes, notes);
     build.aliases(root, &mut routes, notes);
     for route in &mut routes {
-        if route.chain.len() > LONGEST {
-            route.chain.truncate(LONGEST);
+        if route.chain.len() > MAX_CHAIN {
+            route.chain.truncate(MAX_CHAIN);
             let reason = text!(
-                "its chain has more than {LONGEST} targets; the others are left out",
-                "ターゲットが {LONGEST} 個を超えるため、残りは省略しました"
+                "its chain has more than {MAX_CHAIN} targets; the others are left out",
+                "ターゲットが {MAX_CHAIN} 個を超えるため、残りは省略しました"
             );
             notes.add(1, &model(&route.name), Level::Left, reason);
         }
@@ -60,10 +62,10 @@ pub(super) fn build(
     for route in &routes {
         let is_translated = deployments.iter().any(|one| one.group == route.name);
         if let Some(at) = line_of(root, &route.name).filter(|_| !is_translated) {
-            let reason = text!(
-                "its own deployments were not translated: its route has only its fallbacks, {}",
-                "このモデル自体のデプロイは変換されず、ルートにはフォールバックだけがあります: {}",
-                route.chain.join(", ")
+            let (en, ja) = (route.chain.join(", "), route.chain.join("、"));
+            let reason = Text::new(
+                format!("its own deployments were not translated: its route has only its fallbacks, {en}"),
+                format!("このモデル自体のデプロイは変換されず、ルートにはフォールバックだけがあります: {ja}"),
             );
             notes.add(at, &model(&route.name), Level::Changed, reason);
         }
@@ -94,8 +96,13 @@ fn setting<'n>(root: &'n Node, key: &str) -> Option<&'n Node> {
     ["router_settings", "litellm_settings"].iter().find_map(|section| get(get(root, section)?, key))
 }
 
-impl Build<'_> {
-    /// The targets of a model, by `order` and then as they stand in the file.
+/// What holds for all models and does not reach one of them was translated all the same.
+fn level_of(key: &str) -> Level {
+    if key == "default_fallbacks" { Level::Changed } else { Level::Left }
+}
+
+impl RouteBuilder<'_> {
+    /// The targets of a model, by `order` and then in the order of the file.
     fn chain(&self, group: &str, notes: &mut Notes) -> Vec<String> {
         let mut own: Vec<(u64, usize)> = self
             .deployments
@@ -116,7 +123,7 @@ impl Build<'_> {
         chain
     }
 
-    /// `provider/model`; none where a pattern leads to the provider by itself, or nowhere.
+    /// `provider/model`; none where a pattern needs no route, or leads nowhere.
     fn target(&self, group: &str, number: usize, notes: &mut Notes) -> Option<String> {
         let (deployment, provider) = (self.deployments.get(number)?, self.providers.of(number)?);
         let name = &provider.name;
@@ -139,7 +146,7 @@ impl Build<'_> {
         None
     }
 
-    /// The targets of a name that a fallback gives: a model, a deployment, or a model of a pattern.
+    /// The targets of a name in a fallback: a model, a deployment, or a model of a pattern.
     fn named(&self, name: &str, routes: &[Route], notes: &mut Notes) -> Option<Vec<String>> {
         if self.deployments.iter().any(|one| one.group == name) {
             return Some(self.chain(name, notes));
@@ -161,9 +168,11 @@ impl Build<'_> {
             if routes.iter().any(|route| route.name == *from) {
                 self.append(from, "fallbacks", to, routes, notes);
             } else {
-                let reason =
-                    words("there is no such model in `model_list`", "`model_list` にそのモデルがありません");
-                notes.left(*line, "fallbacks", reason);
+                let reason = words(
+                    "there is no such model in `model_list`",
+                    "指定されたモデルが `model_list` にありません",
+                );
+                notes.left(*line, &format!("fallbacks.{}", model(from)), reason);
             }
         }
         let has_own = |name: &str| general.iter().any(|one| one.from == name);
@@ -207,24 +216,56 @@ impl Build<'_> {
                 notes.add(*at, key, Level::Left, reason);
                 continue;
             };
+            let targets = self.that_fit(from, key, (name, *at), targets, notes);
             let Some(route) = routes.iter_mut().find(|route| route.name == from) else { continue };
-            // A pattern without a route leads to its provider by itself: a route of fallbacks alone would stand in the way.
+            // A pattern without a route leads to its provider anyway: a route of fallbacks alone would hide that.
             if route.chain.is_empty() && from.contains('*') {
                 let reason = text!(
-                    "the pattern `{}` leads to its provider without a route, so this one gets no fallbacks",
-                    "パターン `{}` はルートなしでプロバイダーに対応するため、このパターンにはフォールバックが付きません",
+                    "models that are asked for as `{}` go straight to their provider and have no fallbacks. To give one of them fallbacks, add a route with its name",
+                    "`{}` の形で指定されたモデルは、直接プロバイダーに送られ、フォールバックはありません。フォールバックが必要なモデルには、その名前のルートを追加してください",
                     model(from)
                 );
-                notes.add(*at, key, Level::Left, reason);
+                notes.add(*at, key, level_of(key), reason);
                 continue;
             }
-            // A target whose model is what the client asked for does not fit another route.
+            // A target with the client's model does not fit another route.
             for target in targets.into_iter().filter(|target| !target.contains("{model}")) {
                 if !route.chain.contains(&target) {
                     route.chain.push(target);
                 }
             }
         }
+    }
+
+    /// The targets of a fallback that can take the requests of a model. Vectors of two models do not mix, and a chat model makes none, so an
+    /// embedding model falls back to nothing but the same model elsewhere.
+    fn that_fit(
+        &self,
+        from: &str,
+        key: &str,
+        (name, at): (&str, u64),
+        targets: Vec<String>,
+        notes: &mut Notes,
+    ) -> Vec<String> {
+        let own: Vec<&Deployment> = self.deployments.iter().filter(|one| one.group == from).collect();
+        let from_embeds = own.iter().any(|one| one.embeds);
+        let fits = |target: &String| {
+            let (_, to) = target.split_once('/').unwrap_or(("", target));
+            let is_same = own.iter().any(|one| one.model == to);
+            let embeds = is_embedding(to)
+                || self.deployments.iter().any(|one| one.embeds && one.group == name && one.model == to);
+            is_same || !from_embeds && !embeds
+        };
+        let (fitting, others): (Vec<String>, Vec<String>) = targets.into_iter().partition(fits);
+        if !others.is_empty() {
+            let (from, en, others) = (model(from), others.join(", "), others.join("、"));
+            let reason = text!(
+                "`{from}` does not fall back to {en}: an embedding model falls back to no other model, because vectors of two models cannot be compared and chat models make none",
+                "`{from}` のフォールバックから {others} を除きました。モデルが異なるとベクトルを比較できず、チャットモデルはベクトルを作れないため、埋め込みモデルとほかのモデルの間ではフォールバックしません"
+            );
+            notes.add(at, key, level_of(key), reason);
+        }
+        fitting
     }
 
     fn aliases(&self, root: &Node, routes: &mut Vec<Route>, notes: &mut Notes) {
@@ -243,7 +284,10 @@ impl Build<'_> {
                 None => notes.left(
                     line(value),
                     &format!("model_group_alias.{}", model(alias)),
-                    words("there is no such model in `model_list`", "`model_list` にそのモデルがありません"),
+                    words(
+                        "there is no such model in `model_list`",
+                        "指定されたモデルが `model_list` にありません",
+                    ),
                 ),
             }
         }

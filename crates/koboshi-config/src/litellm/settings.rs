@@ -1,13 +1,13 @@
-//! `router_settings`, `litellm_settings`, `general_settings` and the rest: what holds for all models.
+//! `router_settings`, `litellm_settings`, `general_settings` and the others: settings for all models.
 //!
-//! Most keys may stand in `router_settings` or in `litellm_settings`; as in LiteLLM, the former wins.
+//! Most keys may be in `router_settings` or in `litellm_settings`; as in LiteLLM, the former wins.
 
 use super::note::{Level, Notes};
 use super::value::{entries, get, is_true, length, line, parts, seconds, shown, string, variable, whole};
 use crate::tree::{Node, Raw};
 use crate::words::{Words, text, words};
 
-/// What holds for all models, as our file writes it.
+/// Settings for all models, as our file writes them.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     pub(super) unary: Option<String>,
@@ -24,9 +24,9 @@ pub(super) struct Settings {
     pub(super) route_around_filters: bool,
     pub(super) debug: bool,
     pub(super) json_logs: bool,
-    /// Clients had to send a key.
+    /// Whether clients had to send a key.
     pub(super) master_key: bool,
-    /// An address of a shared Redis, for a comment.
+    /// The address of a shared Redis, for a comment.
     pub(super) redis: Option<String>,
 }
 
@@ -66,8 +66,8 @@ const LEFT: &[(&[&str], Words)] = &[
             "alerting_threshold", "alerting_args", "background_health_checks", "health_check_interval",
         ],
         words(
-            "Koboshi has no database, budgets, virtual keys, alerts or UI",
-            "Koboshi にデータベース、予算、仮想キー、アラート、UI はありません",
+            "Koboshi has budgets under `keys` and a dashboard built in; it has no database to set up, no teams and no alerts",
+            "Koboshi では予算を `keys` で設定します。ダッシュボードは組み込みです。データベースの準備は不要で、チームとアラートの機能はありません",
         ),
     ),
     (
@@ -80,7 +80,7 @@ const LEFT: &[(&[&str], Words)] = &[
 ];
 const OVERRIDDEN: Words = words(
     "the same key of `router_settings` wins, as in LiteLLM",
-    "LiteLLM と同じく、`router_settings` にある同じキーが優先されます",
+    "LiteLLM と同じく、`router_settings` にある同じ設定項目が優先されます",
 );
 pub(super) const TIMEOUT_WINS: Words = words(
     "`timeout` is set too: it wins, as in LiteLLM, and this value is not used",
@@ -95,12 +95,12 @@ const ALWAYS_ON: Words = words(
     "Koboshi は常にこの動作を行い、無効にはできません",
 );
 const DROPPED: Words = words(
-    "no setting is needed: parameters that a target does not know are dropped, except those that the client waits for, such as `logprobs` or `n` above 1. A target that lacks those is skipped, and if no target is left, the request is a 400 (docs/gateway.md)",
-    "設定は不要です。ターゲットが対応していないパラメーターは取り除かれます。ただし、`logprobs` や 2 以上の `n` のように、クライアントが結果を必要とするものは対象外です。対応していないターゲットは飛ばされ、残りがなければ 400 エラーになります（docs/gateway.md）",
+    "no setting is needed where a request is translated for a target with another API: parameters that its API does not know are dropped there, except those that the client waits for, such as `logprobs` or `n` above 1: a target that lacks those is skipped, and if no target is left, the request is a 400. A target with the client's own API gets the request unchanged, and may refuse a parameter that its model does not know (docs/gateway.md)",
+    "ターゲットの API がクライアントのものと異なり、リクエストを変換する場合は、設定は不要です。その API にないパラメーターは取り除かれます。ただし、`logprobs` や 2 以上の `n` のように、クライアントが結果を必要とするものは対象外です。対応していないターゲットは飛ばされ、残りがなければ 400 エラーになります。クライアントと同じ API のターゲットにはリクエストがそのまま送られるため、モデルが対応していないパラメーターはエラーになることがあります（docs/gateway.md）",
 );
 const NOT_OFF: Words = words(
-    "it cannot be switched off: parameters that a target does not know are dropped, except those that the client waits for, such as `logprobs` or `n` above 1. A target that lacks those is skipped, and if no target is left, the request is a 400 (docs/gateway.md)",
-    "無効にはできません。ターゲットが対応していないパラメーターは取り除かれます。ただし、`logprobs` や 2 以上の `n` のように、クライアントが結果を必要とするものは対象外です。対応していないターゲットは飛ばされ、残りがなければ 400 エラーになります（docs/gateway.md）",
+    "it cannot be switched off where a request is translated for a target with another API: parameters that its API does not know are dropped there, except those that the client waits for, such as `logprobs` or `n` above 1: a target that lacks those is skipped, and if no target is left, the request is a 400. A target with the client's own API gets the request unchanged (docs/gateway.md)",
+    "リクエストを別の API に変換する場合は、無効にできません。その API にないパラメーターは取り除かれます。ただし、`logprobs` や 2 以上の `n` のように、クライアントが結果を必要とするものは対象外です。対応していないターゲットは飛ばされ、残りがなければ 400 エラーになります。クライアントと同じ API のターゲットには、リクエストがそのまま送られます（docs/gateway.md）",
 );
 const NO_SUCH: Words = words("Koboshi has no such setting", "Koboshi にこの設定はありません");
 
@@ -183,7 +183,16 @@ impl Settings {
                 notes.add(line(node), &full, Level::Changed, reason);
             }
             "cooldown_time" => self.open = length(notes).or(self.open.take()),
-            "set_verbose" | "debug_level" => self.debug |= is_true(node),
+            "set_verbose" | "debug_level" => {
+                self.debug |= is_true(node);
+                if is_true(node) {
+                    let reason = words(
+                        "it became `log.level: debug`, which logs each tool call with its check, but no prompts and no answers",
+                        "`log.level: debug` に変換しました。ツール呼び出しとその検査結果は記録されますが、プロンプトと応答は記録されません",
+                    );
+                    notes.add(line(node), &full, Level::Changed, reason);
+                }
+            }
             "json_logs" => self.json_logs |= is_true(node),
             "cache" | "cache_responses" => {
                 if is_true(node) {
@@ -222,7 +231,8 @@ impl Settings {
                         "cached responses are kept in Koboshi's own store (`store`)",
                         "キャッシュは Koboshi 自身のストア（`store`）に保存されます",
                     );
-                    notes.add(line(value), &format!("cache_params.{}", shown(key)), Level::Changed, reason);
+                    // Said once, however many of these keys there are.
+                    notes.add(line(node), "cache_params", Level::Changed, reason);
                 }
                 _ => notes.left(line(value), &format!("cache_params.{}", shown(key)), NO_SUCH),
             }
@@ -259,9 +269,9 @@ fn others(name: &str, node: &Node, notes: &mut Notes) {
         _ if READ.contains(&name) => {}
         "environment_variables" => {
             let names: Vec<String> = entries(node).map(|(name, _)| shown(name)).collect();
-            let names = names.join(", ");
+            let (en, names) = (names.join(", "), names.join("、"));
             let reason = text!(
-                "set these in the environment of Koboshi: {names}",
+                "set these in the environment of Koboshi: {en}",
                 "Koboshi を起動する環境に設定してください: {names}"
             );
             notes.add(line(node), name, Level::Todo, reason);
@@ -278,7 +288,7 @@ fn others(name: &str, node: &Node, notes: &mut Notes) {
     }
 }
 
-/// The address of the Redis that LiteLLM shares limits through, without anything that may be a secret.
+/// The address of LiteLLM's shared Redis, without anything that may be a secret.
 fn redis(router: &Node, notes: &mut Notes) -> Option<String> {
     let node = ["redis_url", "redis_host"].iter().find_map(|key| get(router, key))?;
     let reason = words(
@@ -314,7 +324,7 @@ fn redis(router: &Node, notes: &mut Notes) -> Option<String> {
 }
 
 /// A length that is at most a day, multiplied.
-pub(super) fn at_least(text: &str, seconds: f64) -> String {
+pub(super) fn scaled(text: &str, seconds: f64) -> String {
     let own = crate::schema::parse_length(text).map_or(0.0, |length| length.as_secs_f64());
     length(own.max(seconds))
 }
@@ -327,7 +337,7 @@ pub(super) struct Fallback {
     pub(super) to: Vec<(String, u64)>,
 }
 
-/// What a list of fallbacks says.
+/// The entries of a list of fallbacks.
 pub(super) fn fallbacks(node: &Node) -> Vec<Fallback> {
     let mut found = Vec::new();
     for part in parts(node) {

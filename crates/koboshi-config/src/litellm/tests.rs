@@ -2,14 +2,14 @@
 
 use super::*;
 use crate::config::Language;
-use crate::load::{Loaded, Outside, load_located};
+use crate::load::{Environment, LoadedConfig, load_located};
 
-fn translated(text: &str) -> Imported {
+fn translated(text: &str) -> Translation {
     translate("config.yaml", text, Language::En).unwrap_or_else(|problems| panic!("{problems}"))
 }
 
 /// The translation, loaded with a value for every variable.
-fn loaded(imported: &Imported) -> Loaded {
+fn loaded(translation: &Translation) -> LoadedConfig {
     let lookup = |name: &str| {
         let value = match name {
             name if name.ends_with("_BASE") || name.ends_with("_URL") => "https://llm.example",
@@ -17,26 +17,38 @@ fn loaded(imported: &Imported) -> Loaded {
             name if name.contains("VERSION") => "2024-10-21",
             _ => "key-1",
         };
-        imported.variables.contains(name).then(|| value.to_owned())
+        translation.variables.contains(name).then(|| value.to_owned())
     };
-    load_located("koboshi.yaml", &imported.text, Outside::new(&lookup))
-        .unwrap_or_else(|problems| panic!("{}\n{problems}", imported.text))
+    load_located("koboshi.yaml", &translation.text, Environment::new(&lookup))
+        .unwrap_or_else(|problems| panic!("{}\n{problems}", translation.text))
 }
 
-fn reasons(imported: &Imported, level: Level) -> Vec<String> {
-    imported.notes.iter().filter(|note| note.level == level).map(|note| note.show(Language::En)).collect()
+fn reasons(translation: &Translation, level: Level) -> Vec<String> {
+    translation.notes.iter().filter(|note| note.level == level).map(|note| note.show(Language::En)).collect()
 }
 
 #[test]
 fn deployments_of_one_model_are_a_chain_and_their_order_counts() {
-    let imported = translated(
+    let translation = translated(
         "model_list:\n  - {model_name: m, litellm_params: {model: azure/eu, api_base: 'https://eu.openai.azure.com/', api_key: os.environ/EU, order: 2}}\n  - {model_name: m, litellm_params: {model: gpt-4o, order: 1}}\n  - {model_name: m, litellm_params: {model: azure/ca, api_base: 'https://ca.openai.azure.com/', api_key: os.environ/CA, api_version: '2024-10-21'}}\n",
     );
-    let config = loaded(&imported).config;
+    let config = loaded(&translation).config;
     assert_eq!(config.routes["m"].chain, ["openai/gpt-4o", "azure/eu", "azure-2/ca"]);
     assert_eq!(config.providers["azure"].base_url.as_deref(), Some("https://eu.openai.azure.com"));
     assert_eq!(config.providers["azure-2"].api_version.as_deref(), Some("2024-10-21"));
-    assert!(imported.is_complete(), "{:?}", imported.notes);
+    assert!(translation.is_complete(), "{:?}", translation.notes);
+}
+
+#[test]
+fn a_reason_is_said_once_and_a_changed_log_level_is_said() {
+    let imported = translated(
+        "model_list:\n  - {model_name: m, litellm_params: {model: gpt-4o}}\nlitellm_settings:\n  set_verbose: true\n  cache: true\n  cache_params: {type: redis, host: a, port: 1, password: b, ttl: 60}\n",
+    );
+    let changed = reasons(&imported, Level::Changed);
+    let about = |words: &str| changed.iter().filter(|note| note.contains(words)).count();
+    assert_eq!(about("Koboshi's own store"), 1, "{changed:?}");
+    assert_eq!(about("log.level: debug"), 1, "{changed:?}");
+    loaded(&imported);
 }
 
 #[test]
@@ -61,25 +73,25 @@ fn keys_of_one_model_are_used_in_turn_and_others_stay_apart() {
 
 #[test]
 fn plain_keys_become_variables_and_appear_nowhere() {
-    let imported = translated(
+    let translation = translated(
         "model_list:\n  - {model_name: a, litellm_params: {model: openai/a, api_key: hunter2-one}}\n  - {model_name: b, litellm_params: {model: openai/b, api_key: hunter2-two}}\n  - {model_name: c, litellm_params: {model: openai/c, api_key: hunter2-one}}\ngeneral_settings: {master_key: hunter2-master}\nenvironment_variables: {REDIS_PASSWORD: hunter2-redis}\nrouter_settings: {redis_host: hunter2-host, redis_password: hunter2-pw, redis_port: 6379}\nhunter2-section-key: {hunter2-in-map: 1}\n",
     );
-    let said = format!("{} {:?} {:?}", imported.text, imported.notes, imported.variables);
+    let said = format!("{} {:?} {:?}", translation.text, translation.notes, translation.variables);
     assert!(!said.contains("hunter2"), "{said}");
-    let config = loaded(&imported).config;
+    let config = loaded(&translation).config;
     assert_eq!(config.routes["c"].chain, ["openai/c"], "the same key is the same provider");
     assert_eq!(config.routes["b"].chain, ["openai-2/b"]);
-    let names: Vec<&str> = imported.variables.iter().map(String::as_str).collect();
+    let names: Vec<&str> = translation.variables.iter().map(String::as_str).collect();
     assert_eq!(names, ["OPENAI_API_KEY", "OPENAI_API_KEY_2"]);
-    assert!(imported.text.contains("sha256: put-the-64-digits-here"), "{}", imported.text);
+    assert!(translation.text.contains("sha256: put-the-64-digits-here"), "{}", translation.text);
 }
 
 #[test]
 fn fallbacks_aliases_and_defaults_lengthen_chains() {
-    let imported = translated(
+    let translation = translated(
         "model_list:\n  - {model_name: small, litellm_params: {model: openai/gpt-4o-mini}}\n  - {model_name: large, litellm_params: {model: openai/gpt-4o}, model_info: {id: the-large-one}}\n  - {model_name: other, litellm_params: {model: anthropic/claude-sonnet-4-5}}\nrouter_settings:\n  fallbacks: [{small: [other]}]\n  context_window_fallbacks: [{small: [the-large-one]}]\n  default_fallbacks: [other]\n  model_group_alias: {gpt-4: large, tiny: {model: small, hidden: true}, none: nobody}\nlitellm_settings:\n  fallbacks: [{small: [large]}]\n",
     );
-    let config = loaded(&imported).config;
+    let config = loaded(&translation).config;
     assert_eq!(
         config.routes["small"].chain,
         ["openai/gpt-4o-mini", "anthropic/claude-sonnet-4-5", "openai/gpt-4o"],
@@ -88,51 +100,55 @@ fn fallbacks_aliases_and_defaults_lengthen_chains() {
     assert_eq!(config.routes["large"].chain, ["openai/gpt-4o", "anthropic/claude-sonnet-4-5"]);
     assert_eq!(config.routes["gpt-4"].chain, config.routes["large"].chain);
     assert_eq!(config.routes["tiny"].chain, config.routes["small"].chain);
-    assert_eq!(config.routes["other"].chain, ["anthropic/claude-sonnet-4-5"], "nobody falls back to itself");
-    let left = reasons(&imported, Level::Left);
+    assert_eq!(
+        config.routes["other"].chain,
+        ["anthropic/claude-sonnet-4-5"],
+        "no model falls back to itself"
+    );
+    let left = reasons(&translation, Level::Left);
     assert_eq!(left.len(), 1, "{left:?}");
     assert!(left[0].contains("model_group_alias.none"), "{left:?}");
-    let changed = reasons(&imported, Level::Changed);
+    let changed = reasons(&translation, Level::Changed);
     assert!(changed.iter().any(|one| one.contains("litellm_settings.fallbacks")), "it is named: {changed:?}");
 }
 
 #[test]
 fn timeouts_retries_and_cooldowns_are_carried_over() {
-    let imported = translated(
+    let translation = translated(
         "model_list:\n  - {model_name: m, litellm_params: {model: openai/m, timeout: 0.5, stream_timeout: 2}, model_info: {max_input_tokens: 128000, supports_vision: true, mode: chat}}\nrouter_settings: {num_retries: 2, timeout: 30, allowed_fails: 3, cooldown_time: 45, retry_after: 20}\nlitellm_settings: {num_retries: 9, request_timeout: 600, drop_params: true, set_verbose: true, json_logs: true, cache: true, cache_params: {type: redis, ttl: 600}}\ngeneral_settings: {max_parallel_requests: 50}\n",
     );
-    let config = loaded(&imported).config;
+    let config = loaded(&translation).config;
     let second = std::time::Duration::from_secs(1);
-    assert_eq!(config.remedy.backoff.attempts, 3, "the router wins: {}", imported.text);
+    assert_eq!(config.remedy.backoff.attempts, 3, "the router wins: {}", translation.text);
     assert_eq!((config.remedy.backoff.first, config.remedy.backoff.cap), (second * 20, second * 20));
-    assert_eq!(config.providers["openai"].timeouts.whole, Some(second * 30));
+    assert_eq!(config.providers["openai"].timeouts.unary, Some(second * 30));
     let model = &config.models["openai/m"];
-    assert_eq!((model.timeouts.whole, model.timeouts.first), (Some(second / 2), Some(second * 2)));
+    assert_eq!((model.timeouts.unary, model.timeouts.first_token), (Some(second / 2), Some(second * 2)));
     assert_eq!((model.facts.context_window, model.facts.images), (Some(128_000), Some(true)));
     assert_eq!(config.breaker.consecutive, Some(4));
     assert_eq!((config.breaker.open.first, config.breaker.open.cap), (second * 45, second * 45));
     assert_eq!((config.gate.concurrency, config.degrade.cache_ttl), (Some(50), second * 600));
     assert_eq!(config.log.level, "debug");
-    assert!(imported.is_complete(), "{:?}", imported.notes);
+    assert!(translation.is_complete(), "{:?}", translation.notes);
 }
 
 #[test]
 fn a_setting_of_one_deployment_that_is_not_carried_over_is_named() {
-    let imported = translated(
+    let translation = translated(
         "model_list:\n  - {model_name: m, litellm_params: {model: openai/m, drop_params: true}}\n",
     );
-    let left = reasons(&imported, Level::Left);
+    let left = reasons(&translation, Level::Left);
     assert!(left.iter().any(|one| one.contains("drop_params")), "{left:?}");
 }
 
 /// A note says what really happens to a setting, whichever way it is set.
 #[test]
-fn what_koboshi_does_anyway_is_not_said_of_its_opposite() {
+fn no_note_claims_the_opposite_of_what_koboshi_does() {
     let note = |settings: &str, key: &str| {
-        let imported = translated(&format!(
+        let translation = translated(&format!(
             "model_list: [{{model_name: m, litellm_params: {{model: openai/m}}}}]\nlitellm_settings: {{{settings}}}\n"
         ));
-        imported
+        translation
             .notes
             .iter()
             .find(|note| note.key.ends_with(key))
@@ -141,6 +157,7 @@ fn what_koboshi_does_anyway_is_not_said_of_its_opposite() {
     };
     let on = note("drop_params: true", "drop_params");
     assert!(on.contains("no setting is needed") && on.contains("`n` above 1"), "{on}");
+    assert!(on.contains("the client's own API gets the request unchanged"), "{on}");
     let off = note("drop_params: false", "drop_params");
     assert!(off.contains("cannot be switched off") && !off.contains("no setting is needed"), "{off}");
     assert!(note("enable_pre_call_checks: true", "checks").contains("always works like this"));
@@ -151,10 +168,10 @@ fn what_koboshi_does_anyway_is_not_said_of_its_opposite() {
 #[test]
 fn retries_of_a_deployment_that_are_not_carried_over_are_named() {
     let left = |params: &str, router: &str| {
-        let imported = translated(&format!(
+        let translation = translated(&format!(
             "model_list:\n  - {{model_name: m, litellm_params: {{model: openai/m, {params}}}}}\nrouter_settings: {{{router}}}\n"
         ));
-        reasons(&imported, Level::Left)
+        reasons(&translation, Level::Left)
     };
     let both = left("num_retries: 7, max_retries: 5", "num_retries: 2");
     assert!(both.iter().any(|one| one.contains("num_retries")), "{both:?}");
@@ -164,14 +181,14 @@ fn retries_of_a_deployment_that_are_not_carried_over_are_named() {
     assert!(two.len() == 1 && two[0].contains("num_retries"), "{two:?}");
 }
 
-/// What a translation makes wider or shorter than it was is said.
+/// What a translation makes wider or shorter is noted.
 #[test]
-fn what_holds_for_all_routes_and_what_is_left_of_one_is_said() {
-    let imported = translated(
+fn settings_that_become_wider_or_shorter_are_noted() {
+    let translation = translated(
         "model_list:\n  - {model_name: big, litellm_params: {model: bedrock/anthropic.claude-v2}}\n  - {model_name: m, litellm_params: {model: openai/m}}\nlitellm_settings:\n  default_fallbacks: [m]\n  content_policy_fallbacks: [{m: [big]}]\n",
     );
-    assert_eq!(loaded(&imported).config.routes["big"].chain, ["openai/m"]);
-    let changed = reasons(&imported, Level::Changed);
+    assert_eq!(loaded(&translation).config.routes["big"].chain, ["openai/m"]);
+    let changed = reasons(&translation, Level::Changed);
     assert!(
         changed.iter().any(|one| one.contains("`big`") && one.contains("only its fallbacks, openai/m")),
         "{changed:?}"
@@ -179,7 +196,7 @@ fn what_holds_for_all_routes_and_what_is_left_of_one_is_said() {
     assert!(changed.iter().any(|one| one.contains("it holds for every route")), "{changed:?}");
 }
 
-/// Of two names of one thing LiteLLM follows `timeout`, wherever it stands; who wrote the other one is told.
+/// Of two names of one setting LiteLLM follows `timeout`, wherever it is; a note about the other one says so.
 #[test]
 fn of_timeout_and_request_timeout_the_one_that_won_is_named() {
     let second = std::time::Duration::from_secs(1);
@@ -189,23 +206,23 @@ fn of_timeout_and_request_timeout_the_one_that_won_is_named() {
         "router_settings: {timeout: 30}\nlitellm_settings: {request_timeout: 600}",
         "litellm_settings: {timeout: 30, request_timeout: 600}",
     ] {
-        let imported = translated(&format!(
+        let translation = translated(&format!(
             "model_list:\n  - {{model_name: m, litellm_params: {{model: openai/m}}}}\n{settings}\n"
         ));
         assert_eq!(
-            loaded(&imported).config.providers["openai"].timeouts.whole,
+            loaded(&translation).config.providers["openai"].timeouts.unary,
             Some(second * 30),
             "{settings}"
         );
-        let changed = reasons(&imported, Level::Changed);
+        let changed = reasons(&translation, Level::Changed);
         let told = changed.iter().any(|one| one.contains("request_timeout") && one.contains("`timeout`"));
         assert!(told, "{settings}: {changed:?}");
     }
-    let imported = translated(
+    let translation = translated(
         "model_list:\n  - {model_name: m, litellm_params: {model: openai/m, request_timeout: 600, timeout: 5}}\n",
     );
-    assert_eq!(loaded(&imported).config.models["openai/m"].timeouts.whole, Some(second * 5));
-    let changed = reasons(&imported, Level::Changed);
+    assert_eq!(loaded(&translation).config.models["openai/m"].timeouts.unary, Some(second * 5));
+    let changed = reasons(&translation, Level::Changed);
     assert!(
         changed.iter().any(|one| one.contains("request_timeout") && one.contains("`timeout`")),
         "{changed:?}"
@@ -231,11 +248,11 @@ fn every_vendor_of_the_table_is_read_and_others_are_named() {
         ("xai/grok-4", "", "xai/grok-4"),
     ] {
         let comma = if more.is_empty() { "" } else { ", " };
-        let imported = translated(&format!(
+        let translation = translated(&format!(
             "model_list: [{{model_name: m, litellm_params: {{model: {model}{comma}{more}}}}}]"
         ));
-        assert_eq!(loaded(&imported).config.routes["m"].chain, [target], "{}", imported.text);
-        assert!(imported.is_complete(), "{:?}", imported.notes);
+        assert_eq!(loaded(&translation).config.routes["m"].chain, [target], "{}", translation.text);
+        assert!(translation.is_complete(), "{:?}", translation.notes);
     }
     let list = |models: &[&str]| -> String {
         let all: String = models
@@ -246,11 +263,11 @@ fn every_vendor_of_the_table_is_read_and_others_are_named() {
     };
     let models =
         ["bedrock/anthropic.claude-v2", "vertex_ai/claude-3-opus", "unheard/of", "hosted_vllm/x", "gpt-4o"];
-    let imported = translated(&list(&models));
-    let left = reasons(&imported, Level::Left);
+    let translation = translated(&list(&models));
+    let left = reasons(&translation, Level::Left);
     assert_eq!(left.len(), 4, "{left:?}");
     assert!(left[0].starts_with("line 2:") && left[0].contains("bedrock/anthropic.claude-v2"), "{left:?}");
-    assert!(imported.text.contains(&format!("#   {}", left[0])), "{}", imported.text);
+    assert!(translation.text.contains(&format!("#   {}", left[0])), "{}", translation.text);
     let problems = translate("c.yaml", &list(&["bedrock/x"]), Language::En).unwrap_err();
     assert!(
         problems.is_unreadable() && problems.to_string().contains("nothing in it can be translated"),
@@ -260,25 +277,25 @@ fn every_vendor_of_the_table_is_read_and_others_are_named() {
 
 #[test]
 fn patterns_keep_the_names_of_models() {
-    let imported = translated(
+    let translation = translated(
         "model_list:\n  - {model_name: '*', litellm_params: {model: openai/*}}\n  - {model_name: 'claude-*', litellm_params: {model: anthropic/claude-*}}\n  - {model_name: 'gemini/*', litellm_params: {model: gemini/*}}\n  - {model_name: 'team/*', litellm_params: {model: groq/*}}\n",
     );
-    let config = loaded(&imported).config;
+    let config = loaded(&translation).config;
     assert_eq!(config.routes["*"].chain, ["openai/{model}"]);
     assert_eq!(config.routes["claude-*"].chain, ["anthropic/{model}"]);
     assert!(!config.routes.contains_key("gemini/*") && config.providers.contains_key("gemini"));
-    let left = reasons(&imported, Level::Left);
+    let left = reasons(&translation, Level::Left);
     assert!(left.len() == 1 && left[0].contains("team/*"), "{left:?}");
 }
 
 #[test]
 fn credentials_of_the_list_are_used() {
-    let imported = translated(
+    let translation = translated(
         "model_list:\n  - {model_name: m, litellm_params: {model: azure/gpt-4o, litellm_credential_name: eu}}\ncredential_list:\n  - credential_name: eu\n    credential_values: {api_key: os.environ/EU_KEY, api_base: 'https://eu.openai.azure.com', api_version: '2024-10-21'}\n    credential_info: {}\n",
     );
-    let config = loaded(&imported).config;
+    let config = loaded(&translation).config;
     assert_eq!(config.providers["azure"].base_url.as_deref(), Some("https://eu.openai.azure.com"));
-    assert!(imported.variables.contains("EU_KEY"));
+    assert!(translation.variables.contains("EU_KEY"));
 }
 
 #[test]
@@ -289,4 +306,26 @@ fn what_is_no_config_of_litellm_is_refused() {
     ] {
         assert!(translate("c.yaml", text, Language::Ja).is_err(), "{text}");
     }
+}
+
+/// Vectors of two models do not mix, and a chat model makes none.
+#[test]
+fn an_embedding_model_falls_back_to_no_other_model() {
+    let imported = translated(
+        "model_list:\n  - {model_name: chat, litellm_params: {model: openai/gpt-4o}}\n  - {model_name: spare, litellm_params: {model: anthropic/claude-sonnet-4-5}}\n  - {model_name: vectors, litellm_params: {model: openai/text-embedding-3-small}}\n  - {model_name: house, litellm_params: {model: openai/house-v1}, model_info: {mode: embedding}}\n  - {model_name: same, litellm_params: {model: azure/text-embedding-3-small, api_base: \"https://a.example\"}}\n  - {model_name: \"openai/*\", litellm_params: {model: openai/*}}\nrouter_settings:\n  fallbacks: [{same: [vectors, spare]}]\n  default_fallbacks: [spare, vectors]\n",
+    );
+    let text = &imported.text;
+    assert!(text.contains("chat: [openai/gpt-4o, anthropic/claude-sonnet-4-5]\n"), "{text}");
+    assert!(text.contains("vectors: [openai/text-embedding-3-small]\n"), "{text}");
+    assert!(text.contains("house: [openai/house-v1]\n"), "{text}");
+    assert!(text.contains("same: [azure/text-embedding-3-small, openai/text-embedding-3-small]\n"), "{text}");
+    let note = |key: &str, words: &str, level: Level| {
+        let is =
+            |note: &&Note| note.key == key && note.level == level && note.show(Language::En).contains(words);
+        assert!(imported.notes.iter().any(|note| is(&note)), "{words}: {:?}", imported.notes);
+    };
+    note("default_fallbacks", "`vectors` does not fall back to anthropic/claude-sonnet-4-5", Level::Changed);
+    note("default_fallbacks", "`chat` does not fall back to openai/text-embedding-3-small", Level::Changed);
+    note("fallbacks", "`same` does not fall back to anthropic/claude-sonnet-4-5", Level::Left);
+    note("default_fallbacks", "`openai/*` go straight to their provider", Level::Changed);
 }

@@ -50,7 +50,7 @@ pub(super) fn string(node: &Node) -> Option<String> {
     }
 }
 
-/// The name of the variable that a text names. A name that looks like a key is one.
+/// The variable that a text names. A name that looks like a key is treated as one.
 pub(super) fn variable(text: &str) -> Option<&str> {
     text.strip_prefix(VARIABLE).filter(|name| is_name(name) && is_plain_variable(name))
 }
@@ -96,7 +96,7 @@ pub(super) fn length(seconds: f64) -> String {
     print_length(Duration::from_millis(u64::try_from(length.as_millis()).unwrap_or(u64::MAX)))
 }
 
-/// The name of a model as it can be shown: it has letters and digits, as keys have.
+/// The name of a model as it can be shown: it contains letters and digits, like keys.
 pub(super) fn model(name: &str) -> String {
     if !has_long_run(name) && name.chars().count() <= 120 { name.to_owned() } else { "***".to_owned() }
 }

@@ -1,36 +1,37 @@
-//! What stands before the `/` of LiteLLM's `model`: which kind of ours it is, where it is, and which variable LiteLLM takes its key from.
+//! The prefix of LiteLLM's `model`: which kind of ours it is, its address, and the variable of its key.
 
 use crate::gateway::ProviderKind;
+use crate::well_known::{self, WellKnown};
 use crate::words::{Words, words};
 
 /// A provider as LiteLLM names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Vendor {
-    /// What stands before the `/`.
+    /// The part before the `/`.
     pub(super) prefix: &'static str,
     /// Its name in our file.
     pub(super) name: &'static str,
     pub(super) kind: ProviderKind,
-    /// Its address, where it is not known from the kind.
+    /// Its address, where the kind does not imply it.
     pub(super) base_url: Option<&'static str>,
-    /// The variable that LiteLLM takes its key from; none where keys are not asked for.
+    /// The variable of its key in LiteLLM; none where no key is needed.
     pub(super) key: Option<&'static str>,
-    /// Whether it is nowhere without an address of the user's own.
+    /// Whether the user must give an address.
     pub(super) needs_address: bool,
 }
 
-const fn compatible(
-    prefix: &'static str,
-    name: &'static str,
-    base_url: &'static str,
-    key: &'static str,
-) -> Vendor {
-    let kind = ProviderKind::Openai;
-    Vendor { prefix, name, kind, base_url: Some(base_url), key: Some(key), needs_address: false }
+/// A provider of ours, with the variable of its key in LiteLLM.
+const fn keyed(prefix: &'static str, known: &WellKnown, key: &'static str) -> Vendor {
+    Vendor { key: Some(key), ..vendor(prefix, known) }
 }
 
-const fn native(prefix: &'static str, name: &'static str, kind: ProviderKind, key: &'static str) -> Vendor {
-    Vendor { prefix, name, kind, base_url: None, key: Some(key), needs_address: false }
+const fn vendor(prefix: &'static str, known: &WellKnown) -> Vendor {
+    let key = match known.keys {
+        [first, ..] => Some(*first),
+        [] => None,
+    };
+    let base_url = known.written_address();
+    Vendor { prefix, name: known.name, kind: known.kind, base_url, key, needs_address: false }
 }
 
 const fn server(prefix: &'static str, name: &'static str) -> Vendor {
@@ -39,27 +40,27 @@ const fn server(prefix: &'static str, name: &'static str) -> Vendor {
 }
 
 const VENDORS: &[Vendor] = &[
-    native("openai", "openai", ProviderKind::Openai, "OPENAI_API_KEY"),
-    native("azure", "azure", ProviderKind::Azure, "AZURE_API_KEY"),
-    native("anthropic", "anthropic", ProviderKind::Anthropic, "ANTHROPIC_API_KEY"),
-    native("gemini", "gemini", ProviderKind::Gemini, "GEMINI_API_KEY"),
-    native("vertex_ai", "vertex", ProviderKind::Vertex, "GOOGLE_APPLICATION_CREDENTIALS"),
-    native("vertex_ai_beta", "vertex", ProviderKind::Vertex, "GOOGLE_APPLICATION_CREDENTIALS"),
-    native("deepseek", "deepseek", ProviderKind::Deepseek, "DEEPSEEK_API_KEY"),
-    Vendor { key: None, ..native("ollama", "ollama", ProviderKind::Ollama, "") },
-    Vendor { key: None, ..native("ollama_chat", "ollama", ProviderKind::Ollama, "") },
-    compatible("groq", "groq", "https://api.groq.com/openai/v1", "GROQ_API_KEY"),
-    compatible("mistral", "mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY"),
-    compatible("openrouter", "openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
-    compatible("xai", "xai", "https://api.x.ai/v1", "XAI_API_KEY"),
-    compatible("together_ai", "together", "https://api.together.xyz/v1", "TOGETHERAI_API_KEY"),
-    compatible("fireworks_ai", "fireworks", "https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
-    compatible("perplexity", "perplexity", "https://api.perplexity.ai", "PERPLEXITYAI_API_KEY"),
-    compatible("cerebras", "cerebras", "https://api.cerebras.ai/v1", "CEREBRAS_API_KEY"),
-    compatible("nvidia_nim", "nvidia", "https://integrate.api.nvidia.com/v1", "NVIDIA_NIM_API_KEY"),
-    compatible("sambanova", "sambanova", "https://api.sambanova.ai/v1", "SAMBANOVA_API_KEY"),
-    compatible("deepinfra", "deepinfra", "https://api.deepinfra.com/v1/openai", "DEEPINFRA_API_KEY"),
-    compatible("moonshot", "moonshot", "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+    vendor("openai", &well_known::OPENAI),
+    keyed("azure", &well_known::AZURE, "AZURE_API_KEY"),
+    vendor("anthropic", &well_known::ANTHROPIC),
+    vendor("gemini", &well_known::GEMINI),
+    keyed("vertex_ai", &well_known::VERTEX, "GOOGLE_APPLICATION_CREDENTIALS"),
+    keyed("vertex_ai_beta", &well_known::VERTEX, "GOOGLE_APPLICATION_CREDENTIALS"),
+    vendor("deepseek", &well_known::DEEPSEEK),
+    vendor("ollama", &well_known::OLLAMA),
+    vendor("ollama_chat", &well_known::OLLAMA),
+    vendor("groq", &well_known::GROQ),
+    vendor("mistral", &well_known::MISTRAL),
+    vendor("openrouter", &well_known::OPENROUTER),
+    vendor("xai", &well_known::XAI),
+    keyed("together_ai", &well_known::TOGETHER, "TOGETHERAI_API_KEY"),
+    vendor("fireworks_ai", &well_known::FIREWORKS),
+    vendor("perplexity", &well_known::PERPLEXITY),
+    vendor("cerebras", &well_known::CEREBRAS),
+    vendor("nvidia_nim", &well_known::NVIDIA),
+    vendor("sambanova", &well_known::SAMBANOVA),
+    vendor("deepinfra", &well_known::DEEPINFRA),
+    vendor("moonshot", &well_known::MOONSHOT),
     server("hosted_vllm", "vllm"),
     server("lm_studio", "lmstudio"),
     server("openai_like", "server"),
@@ -69,7 +70,7 @@ const VENDORS: &[Vendor] = &[
     server("xinference", "xinference"),
 ];
 
-/// Providers that LiteLLM knows and we do not speak to.
+/// Providers that LiteLLM supports and we do not.
 const OTHERS: &[&str] = &[
     "bedrock", "bedrock_converse", "sagemaker", "sagemaker_chat", "cohere", "cohere_chat", "huggingface",
     "replicate", "watsonx", "azure_ai", "azure_text", "databricks", "palm", "ai21", "ai21_chat", "nlp_cloud",
@@ -79,7 +80,7 @@ const OTHERS: &[&str] = &[
     "dashscope", "volcengine", "codestral", "friendliai", "galadriel", "baseten", "anyscale", "empower",
 ];
 
-/// What stands behind a `model`: the vendor and the model's own name.
+/// Splits a `model` into the vendor and the model's own name.
 pub(super) fn of(model: &str, stated: Option<&str>) -> Result<(Vendor, String), Words> {
     let find = |prefix: &str| VENDORS.iter().find(|vendor| vendor.prefix == prefix).copied();
     if let Some(vendor) = stated.and_then(find) {
@@ -91,7 +92,7 @@ pub(super) fn of(model: &str, stated: Option<&str>) -> Result<(Vendor, String), 
     }
     match model.split_once('/') {
         Some((prefix, own)) if find(prefix).is_some() => {
-            // LiteLLM's mark for the Responses API; Koboshi chooses the API of a model by itself.
+            // LiteLLM's prefix for the Responses API; Koboshi chooses the API of a model by itself.
             let own = own.strip_prefix("responses/").unwrap_or(own);
             find(prefix).map(|vendor| (vendor, own.to_owned())).ok_or(NOT_SPOKEN)
         }

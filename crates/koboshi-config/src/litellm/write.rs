@@ -1,22 +1,22 @@
-//! The translated config as text: sections in the order of our own documentation, and at the end what was not carried over.
+//! Writes the translated config: sections in the order of our documentation, and at the end what was not carried over.
 
 use std::collections::BTreeSet;
 
 use super::deployments::{Deployment, Provider, Providers};
 use super::note::{Level, Note};
 use super::routes::Route;
-use super::settings::{Settings, at_least};
+use super::settings::{Settings, scaled};
 use crate::config::Language;
 use crate::secret::is_name;
 use crate::source::printable;
 use crate::words::{Words, words};
 
-/// Attempts that a request has by default.
-const USUAL_ATTEMPTS: u64 = 6;
+/// Attempts of a request by default.
+const DEFAULT_ATTEMPTS: u64 = 6;
 /// The longest delay of a retry by default, in seconds.
-const USUAL_DELAY: f64 = 10.0;
-/// No breaker counts further.
-const MOST_FAILURES: u64 = 254;
+const DEFAULT_DELAY: f64 = 10.0;
+/// The largest count of a breaker.
+const MAX_FAILURES: u64 = 254;
 
 /// Everything that is written.
 pub(super) struct Plan<'p> {
@@ -44,7 +44,7 @@ impl Plan<'_> {
     fn head(&self, body: &str, language: Language) -> String {
         let name = printable(self.name).replace('\n', " ");
         let variables: Vec<String> = variables(body).into_iter().collect();
-        let variables = variables.join(", ");
+        let variables = variables.join(language.comma());
         let lines = match language {
             Language::En => format!(
                 "# Translated from {name} of LiteLLM by `koboshi import litellm`. `koboshi check` says whether it is valid.\n\
@@ -119,7 +119,7 @@ impl Plan<'_> {
         if out.is_empty() { out } else { format!("\nmodels:\n{out}") }
     }
 
-    /// What holds for all models.
+    /// The settings for all models.
     fn policies(&self) -> String {
         let settings = self.settings;
         let mut sections: Vec<(&str, Vec<String>)> = Vec::new();
@@ -128,14 +128,14 @@ impl Plan<'_> {
         retry.extend(attempts.map(|count| format!("max_attempts: {count}")));
         if let Some(delay) = &settings.initial_delay {
             retry.push(format!("initial_delay: {delay}"));
-            retry.push(format!("max_delay: {}", at_least(delay, USUAL_DELAY)));
+            retry.push(format!("max_delay: {}", scaled(delay, DEFAULT_DELAY)));
         }
         sections.push(("retry", retry));
         let longest = self.routes.iter().map(|route| route.chain.len()).max().unwrap_or_default();
         let longest = u64::try_from(longest).unwrap_or_default();
         let needed = longest.saturating_add(attempts.unwrap_or(1)).saturating_sub(1);
         let mut request = Vec::new();
-        if needed > USUAL_ATTEMPTS {
+        if needed > DEFAULT_ATTEMPTS {
             request.push(format!("max_attempts: {needed}"));
         }
         if settings.route_around_filters {
@@ -144,7 +144,7 @@ impl Plan<'_> {
         sections.push(("request", request));
         let mut breaker = Vec::new();
         breaker.extend(
-            settings.failures.map(|count| format!("consecutive_failures: {}", count.clamp(1, MOST_FAILURES))),
+            settings.failures.map(|count| format!("consecutive_failures: {}", count.clamp(1, MAX_FAILURES))),
         );
         breaker.extend(
             settings
@@ -175,13 +175,13 @@ impl Plan<'_> {
         sections.into_iter().filter(|(_, lines)| !lines.is_empty()).map(text).collect()
     }
 
-    /// What a person may want to add.
+    /// What a user may want to add.
     fn hints(&self, language: Language) -> String {
         let mut out = String::new();
         if self.settings.master_key {
             let about = words(
                 "Clients sent LiteLLM's master key. To ask for it here too, put its hash in: `printf %s \"$LITELLM_MASTER_KEY\" | sha256sum` prints it.",
-                "クライアントは LiteLLM のマスターキーを送っていました。ここでも求める場合は、そのハッシュを書いてください（`printf %s \"$LITELLM_MASTER_KEY\" | sha256sum` で表示できます）。",
+                "これまでクライアントは LiteLLM のマスターキーを送信していました。Koboshi でも必須にする場合は、そのハッシュを書いてください（`printf %s \"$LITELLM_MASTER_KEY\" | sha256sum` で表示できます）。",
             );
             out.push_str(&comment(about, language));
             out.push_str("# keys:\n#   litellm: {sha256: put-the-64-digits-here}\n");
@@ -225,12 +225,12 @@ fn comment(text: Words, language: Language) -> String {
 fn timeouts(unary: &Option<String>, first_token: &Option<String>) -> Option<String> {
     let mut parts = Vec::new();
     parts.extend(unary.as_ref().map(|length| format!("unary: {length}")));
-    // LiteLLM's timeout holds for streams too where they have none of their own.
+    // LiteLLM's timeout also applies to streams where they have none of their own.
     parts.extend(first_token.as_ref().or(unary.as_ref()).map(|length| format!("first_token: {length}")));
     (!parts.is_empty()).then(|| format!("timeouts: {{{}}}", parts.join(", ")))
 }
 
-/// A text as YAML: plain where nothing in it could be read as something else.
+/// A text as YAML: plain where it has only one reading.
 fn quoted(text: &str) -> String {
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "._/-".contains(c))

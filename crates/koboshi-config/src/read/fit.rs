@@ -1,7 +1,7 @@
-//! What to write in place of a wrong number or length: only what would be read.
+//! Suggests a value in place of a wrong number or length: only one that would be accepted.
 //!
-//! A hint that leads to the next error is worse than none. So a reading of what was written is suggested only if it is in the range of its key; else
-//! the range is.
+//! A hint that leads to the next error is worse than none. So an interpretation is suggested only if it is in the range of its key; else
+//! the range is shown.
 
 use super::with_default;
 use crate::at::At;
@@ -9,13 +9,13 @@ use crate::schema::{Range, Shape, parse_length};
 use crate::size;
 use crate::words::{Text, text, tr, words};
 
-/// Whether a value that is written like this would be read.
+/// Whether a value with this text would be accepted.
 pub(super) fn fits(shape: &Shape, written: &str) -> bool {
     let whole = || written.parse::<u64>().ok();
     match shape {
         Shape::Length { range, .. } => parse_length(written).is_some_and(|length| range.has(length)),
         Shape::Seconds { range, .. } => {
-            whole().is_some_and(|count| Range::of(range.least.as_secs(), range.most.as_secs()).has(count))
+            whole().is_some_and(|count| Range::of(range.min.as_secs(), range.max.as_secs()).has(count))
         }
         Shape::Count { range, .. } => whole().is_some_and(|count| range.has(count)),
         Shape::Number { range, .. } => written.parse::<f64>().is_ok_and(|number| range.has(number)),
@@ -24,7 +24,7 @@ pub(super) fn fits(shape: &Shape, written: &str) -> bool {
     }
 }
 
-/// The hint to write this, or what may be written.
+/// The hint to write this, or the allowed range.
 pub(super) fn write(at: &At, meant: &str) -> Text {
     if fits(&at.key.shape, meant) {
         text!("write `{meant}`", "`{meant}` と書いてください")
@@ -33,7 +33,7 @@ pub(super) fn write(at: &At, meant: &str) -> Text {
     }
 }
 
-/// What may be written.
+/// The allowed range.
 pub(super) fn range(at: &At) -> Text {
     Text::of(|language| {
         let wanted = with_default(at, language);
@@ -41,7 +41,7 @@ pub(super) fn range(at: &At) -> Text {
     })
 }
 
-/// A length without its unit: the units with which it would be in range.
+/// For a length without its unit: the units with which it would be in range.
 pub(super) fn with_unit(at: &At, written: &str) -> Text {
     let is_large = written.parse::<f64>().is_ok_and(|number| number >= 100.0);
     let (millis, seconds) = (format!("{written}ms"), format!("{written}s"));
@@ -59,7 +59,7 @@ pub(super) fn with_unit(at: &At, written: &str) -> Text {
     }
 }
 
-/// What to do about a text where a number or a length belongs.
+/// The hint for a text where a number or a length is expected.
 pub(super) fn for_text(at: &At, written: &str) -> Text {
     if written.contains("${") {
         return words(

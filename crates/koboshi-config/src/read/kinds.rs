@@ -1,21 +1,12 @@
-//! Providers that are no kind of ours: what their users write instead.
+//! Hints for providers that are no kind of ours.
 //!
-//! Most have an endpoint that copies OpenAI's API; where there is one, its address is named.
+//! Most have an OpenAI-compatible endpoint; where there is one, the hint names its address.
 
+use crate::well_known;
 use crate::words::{Text, text};
 
-/// Name, and the address of its OpenAI-compatible endpoint.
-const COMPATIBLE: &[(&str, &str)] = &[
-    ("groq", "https://api.groq.com/openai/v1"),
-    ("mistral", "https://api.mistral.ai/v1"),
-    ("openrouter", "https://openrouter.ai/api/v1"),
-    ("xai", "https://api.x.ai/v1"),
-    ("together", "https://api.together.xyz/v1"),
-    ("together_ai", "https://api.together.xyz/v1"),
-    ("fireworks", "https://api.fireworks.ai/inference/v1"),
-    ("fireworks_ai", "https://api.fireworks.ai/inference/v1"),
-    ("perplexity", "https://api.perplexity.ai"),
-    ("cerebras", "https://api.cerebras.ai/v1"),
+/// Servers on one's own machine, and the usual address of their OpenAI-compatible endpoint.
+const LOCAL: &[(&str, &str)] = &[
     ("vllm", "http://localhost:8000/v1"),
     ("hosted_vllm", "http://localhost:8000/v1"),
     ("lmstudio", "http://localhost:1234/v1"),
@@ -23,7 +14,7 @@ const COMPATIBLE: &[(&str, &str)] = &[
     ("llamacpp", "http://localhost:8080/v1"),
 ];
 
-/// Providers whose own API is not spoken.
+/// Providers whose own API we do not support.
 const NATIVE: &[&str] = &[
     "bedrock", "sagemaker", "cohere", "huggingface", "replicate", "watsonx", "databricks", "ai21",
     "cloudflare",
@@ -49,7 +40,10 @@ pub(super) fn hint(written: &str) -> Option<Text> {
     if let Some((_, kind)) = OURS.iter().find(|(other, _)| *other == name) {
         return Some(text!("write `{kind}`", "`{kind}` と書いてください"));
     }
-    if let Some((_, address)) = COMPATIBLE.iter().find(|(other, _)| *other == name) {
+    // `together_ai`, `fireworks_ai`
+    let bare = name.strip_suffix("_ai").unwrap_or(&name);
+    let local = || LOCAL.iter().find(|(other, _)| *other == name).map(|(_, address)| *address);
+    if let Some(address) = well_known::written_address(bare).or_else(local) {
         return Some(text!(
             "write `kind: openai` and `base_url: {address}`",
             "`kind: openai` と `base_url: {address}` を書いてください"

@@ -1,7 +1,7 @@
-//! One value of the file, read as the shape of its key asks for.
+//! Reads one value of the file, in the shape of its key.
 //!
-//! Each way to get a value wrong has its own answer, since "invalid type" helps nobody at night: a length without a unit
-//! is told which units there are, a number of seconds with a unit is told to leave it out, `yes` is told `true`.
+//! Each kind of mistake has its own message, since "invalid type" helps no one at night: for a length without a unit it
+//! lists the units, for a number of seconds with a unit it says to leave it out, for `yes` it suggests `true`.
 
 mod fit;
 mod kinds;
@@ -11,6 +11,7 @@ use std::path::Path;
 
 use koboshi::wait::parse_duration;
 
+use crate::agents::{AUTO, OFF};
 use crate::at::At;
 use crate::config::Language;
 use crate::near::nearest;
@@ -21,8 +22,8 @@ use crate::tree::{Node, Raw, Spot};
 use crate::words::{Text, text, tr, words};
 use text::Hide;
 
-/// From here on a number with a point no longer holds every whole number.
-const MOST_WHOLE: f64 = 9_007_199_254_740_992.0;
+/// From here on a floating-point number cannot represent every whole number.
+const MAX_EXACT_WHOLE: f64 = 9_007_199_254_740_992.0;
 
 /// What is needed to read values.
 pub(crate) struct Reader<'a> {
@@ -51,7 +52,7 @@ impl Reader<'_> {
                 tr!(
                     language,
                     "write {wanted}, or take the key out",
-                    "{wanted}を書くか、キーごと削除してください"
+                    "{wanted}を書くか、設定項目ごと削除してください"
                 )
             });
             return Err(wrong(
@@ -67,18 +68,18 @@ impl Reader<'_> {
             }
             Shape::Length { range, .. } => self.length(at, node, *range),
             Shape::Seconds { range, .. } => {
-                let range = Range::of(range.least.as_secs(), range.most.as_secs());
+                let range = Range::of(range.min.as_secs(), range.max.as_secs());
                 self.seconds(at, node)
                     .and_then(|count| in_range(at, node, &count, range.has(count)))
                     .map(Value::Count)
             }
             Shape::Count { range, .. } => {
                 let count = self.count(at, node)?;
-                if range.is_endless() && count > range.most {
-                    let (shown, most) = (&at.shown, range.most);
+                if range.is_endless() && count > range.max {
+                    let (shown, max) = (&at.shown, range.max);
                     let message = text!(
-                        "`{shown}` must be at most {most}, not {count}",
-                        "`{shown}` は {most} 以下にしてください（現在: {count}）"
+                        "`{shown}` must be at most {max}, not {count}",
+                        "`{shown}` は {max} 以下にしてください（現在: {count}）"
                     );
                     return Err(wrong(node, message, default_hint(at)));
                 }
@@ -88,7 +89,7 @@ impl Reader<'_> {
                 let number = self.number(at, node)?;
                 in_range(at, node, &number, range.has(number)).map(Value::Number).map_err(|wrong| {
                     let share = number / 100.0;
-                    let percent = range.most <= 1.0 && number > 1.0 && range.has(share);
+                    let percent = range.max <= 1.0 && number > 1.0 && range.has(share);
                     let hint = text!(
                         "write `{share}` for {number} percent", "{number} % は `{share}` と書いてください"
                     );
@@ -101,7 +102,15 @@ impl Reader<'_> {
             }
             Shape::Flag { words, .. } => self.flag(at, node, *words).map(Value::Flag),
             Shape::Word { words, .. } => self.word(at, node, words).map(Value::Word),
+            // It was a flag before there were several gateways to choose from.
+            Shape::Text { .. } if at.key.path == "agents.*.gateway" && matches!(node.value, Raw::Flag(_)) => {
+                let is_on = matches!(node.value, Raw::Flag(true));
+                Ok(Value::Text(if is_on { AUTO } else { OFF }.to_owned()))
+            }
             Shape::Text { form, .. } => self.in_form(at, node, *form, Hide::No).map(Value::Text),
+            Shape::Texts { form, single: true, .. } if matches!(node.value, Raw::Text(_)) => {
+                self.in_form(at, node, *form, Hide::No).map(|text| Value::Texts(vec![text]))
+            }
             Shape::Texts { form, range, .. } => {
                 self.list(at, node, (*form, *range), Hide::No).map(Value::Texts)
             }
@@ -170,15 +179,15 @@ impl Reader<'_> {
     fn count(&self, at: &At, node: &Node) -> Read<u64> {
         match node.value {
             Raw::Whole(count) => Ok(count),
-            // Within what a whole number can hold, but written as another kind of number.
-            Raw::Number(number) if number.fract() == 0.0 && (0.0..MOST_WHOLE).contains(&number) => {
+            // A whole number, but written as a floating-point one.
+            Raw::Number(number) if number.fract() == 0.0 && (0.0..MAX_EXACT_WHOLE).contains(&number) => {
                 let message = text!(
                     "`{}` must be a whole number, written with digits only",
                     "`{}` は整数を数字だけで書いてください", at.shown
                 );
                 Err(wrong(node, message, Some(fit::write(at, &number.to_string()))))
             }
-            // Beyond what a whole number can hold, or negative: out of every range.
+            // Too large for a whole number, or negative: outside of every range.
             Raw::Number(number) if number.fract() == 0.0 => Err(out_of_range(at, node, &number)),
             _ => Err(self
                 .wrong_type(at, node, |language| words("a whole number", "整数").get(language).to_owned())),
@@ -228,7 +237,7 @@ impl Reader<'_> {
     fn word(&self, at: &At, node: &Node, words: &'static [&'static str]) -> Read<&'static str> {
         let written = match &node.value {
             Raw::Text(text) => text.clone(),
-            // `none` is a word here, but nothing in other dialects; numbers are simply wrong.
+            // `none` is a word here, but null in other YAML versions; numbers are simply wrong.
             Raw::Flag(flag) => flag.to_string(),
             _ => return Err(self.wrong_type(at, node, |language| either(words, language))),
         };
@@ -248,7 +257,11 @@ impl Reader<'_> {
         let near = nearest(&written.to_lowercase(), words.iter().copied());
         let meant = || near.map(|near| text!("did you mean `{near}`?", "`{near}` のことですか？"));
         let of_kind = if at.key.path == "providers.*.kind" { kinds::hint(&written) } else { None };
-        Err(wrong(node, message, of_kind.or_else(meant)))
+        // A locale in place of a language: `ja_JP`, `en-US.UTF-8`.
+        let primary = written.split(['_', '-', '.']).next().unwrap_or_default().to_lowercase();
+        let of_locale = words.iter().find(|word| at.key.path == "language" && **word == primary);
+        let of_locale = of_locale.map(|word| text!("write `{word}`", "`{word}` と書いてください"));
+        Err(wrong(node, message, of_kind.or(of_locale).or_else(meant)))
     }
 
     fn wrong_type(&self, at: &At, node: &Node, wanted: impl Fn(Language) -> String) -> Wrong {
@@ -276,7 +289,7 @@ impl Reader<'_> {
             Raw::Number(number) => tr!(language, "the number `{number}`", "数値 `{number}`"),
             Raw::Text(text) => tr!(language, "the text `{}`", "文字列 `{}`", self.source.quote(text)),
             Raw::List(_) => tr!(language, "a list", "リスト"),
-            Raw::Map(_) => tr!(language, "a section with keys of its own", "キーを持つセクション"),
+            Raw::Map(_) => tr!(language, "a section with keys of its own", "設定項目を持つセクション"),
         }
     }
 }
@@ -285,11 +298,11 @@ fn wrong(node: &Node, message: Text, hint: Option<Text>) -> Wrong {
     Wrong { spot: node.spot, message, hint }
 }
 
-/// A list may be written as nothing where it may have no parts.
+/// Whether a list may be left empty.
 fn may_be_empty(shape: &Shape) -> bool {
     match shape {
         Shape::Paths { .. } => true,
-        Shape::Texts { range, .. } | Shape::Secrets { range, .. } => range.least == 0,
+        Shape::Texts { range, .. } | Shape::Secrets { range, .. } => range.min == 0,
         _ => false,
     }
 }
@@ -336,7 +349,7 @@ fn default_hint(at: &At) -> Option<Text> {
     Some(text!("the default is `{default}`", "既定値は `{default}` です"))
 }
 
-/// What may be written, with the default where it is a value.
+/// The allowed values, with the default where it is a value.
 fn with_default(at: &At, language: Language) -> String {
     let range = at.key.range_in(language);
     match at.key.plain_default() {

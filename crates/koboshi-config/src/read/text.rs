@@ -1,13 +1,13 @@
-//! Texts, secrets and paths, single and in lists: variables are filled in, and what must not be shown is not.
+//! Texts, secrets and paths, single and in lists: variables are filled in, and secrets are not shown.
 //!
-//! What a variable holds is never shown, of whatever key: the file says its name, and its value may be a secret.
+//! The value of a variable is never shown, for any key: the file contains its name, and its value may be a secret.
 
 use std::path::PathBuf;
 
 use super::{Read, Reader, Wrong, is_scalar, wrong};
 use crate::as_text::as_list;
 use crate::at::At;
-use crate::schema::{Form, Range};
+use crate::schema::{Form, Range, print_length};
 use crate::secret::{ExpandError, expand, is_name, is_one_variable};
 use crate::size;
 use crate::source::HIDDEN;
@@ -15,6 +15,7 @@ use crate::spacing;
 use crate::tree::{Node, Raw, Spot};
 use crate::vocabulary::is_plain_variable;
 use crate::words::{Text, text, tr, words};
+use koboshi::wait::parse_duration;
 
 /// Whether a value may be quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ impl Reader<'_> {
         expand(written, self.lookup).map_err(|error| self.variable(node, &error, hide))
     }
 
-    /// Where nothing is no value, an empty default is no way out.
+    /// Where a value is required, an empty default does not help.
     fn empty(&self, at: &At, node: &Node) -> Option<Wrong> {
         let Raw::Text(written) = &node.value else { return None };
         let inside = written.strip_prefix("${")?.strip_suffix('}')?;
@@ -77,7 +78,7 @@ impl Reader<'_> {
             return Err(wrong);
         }
         let text = self.text(at, node, hide).map_err(|wrong| match &node.value {
-            // In quotes it would be as wrong as it is.
+            // In quotes it would be equally wrong.
             Raw::Whole(count) if !(form.holds)(&count.to_string()) => {
                 Wrong { hint: hint_for(at, form, &count.to_string()), ..wrong }
             }
@@ -89,7 +90,7 @@ impl Reader<'_> {
         let filled_in = matches!(&node.value, Raw::Text(written) if *written != text);
         let quoted = self.source.quote(&text);
         let message = Text::of(|language| {
-            let (shown, form) = (&at.shown, form.said.get(language));
+            let (shown, form) = (&at.shown, form.description.get(language));
             match (hide, filled_in) {
                 (_, true) => tr!(
                     language,
@@ -126,9 +127,9 @@ impl Reader<'_> {
                 let named = is_one_variable(text) && is_plain_variable(text.trim_matches(['$', '{', '}']));
                 let open = hide == Hide::No || named;
                 let quoted = self.source.quote(text);
-                // A command with its arguments is a word for each.
-                let quoted = if at.key.name() == "token_command" {
-                    quoted.split_whitespace().collect::<Vec<_>>().join("\", \"")
+                // Each word of a command is an item of its own.
+                let quoted = if matches!(at.key.name(), "token_command" | "command") {
+                    arguments_of(&quoted).join("\", \"")
                 } else {
                     quoted
                 };
@@ -168,7 +169,30 @@ impl Reader<'_> {
             });
             return Err(wrong(node, message, None));
         }
-        nodes.iter().map(|node| self.in_form(at, node, form, hide)).collect()
+        nodes
+            .iter()
+            .map(|node| match self.secret_argument(at, node) {
+                Some(wrong) => Err(wrong),
+                None => self.in_form(at, node, form, hide),
+            })
+            .collect()
+    }
+
+    /// The arguments of an agent's program can be read by every user of the machine, and are printed: no place for a secret.
+    fn secret_argument(&self, at: &At, node: &Node) -> Option<Wrong> {
+        let Raw::Text(written) = &node.value else { return None };
+        let is_command = at.key.path.starts_with("agents.") && at.key.name() == "command";
+        let (start, name) = variables_of(written).find(|(_, name)| is_command && is_name_of_secret(name))?;
+        let shown = if is_plain_variable(name) { name } else { HIDDEN };
+        let message = text!(
+            "`${{{shown}}}` looks like a secret, and every user of the machine can read the arguments of a program",
+            "`${{{shown}}}` は秘密の値のようですが、プログラムの引数はマシンの全ユーザーから見えます"
+        );
+        let hint = text!(
+            "give it to the agent as a variable: `env: [\"{shown}=${{{shown}}}\"]`",
+            "環境変数としてエージェントに渡してください: `env: [\"{shown}=${{{shown}}}\"]`"
+        );
+        Some(Wrong { spot: self.inside(node, start, name.len() + 3), message, hint: Some(hint) })
     }
 
     pub(super) fn path(&self, at: &At, node: &Node) -> Read<PathBuf> {
@@ -195,7 +219,7 @@ impl Reader<'_> {
 
     /// A variable that cannot be filled in, at its own place within the value.
     fn variable(&self, node: &Node, error: &ExpandError, hide: Hide) -> Wrong {
-        // People write the key itself in the braces.
+        // Users write the key itself in the braces.
         let shown = |name: &str| if is_plain_variable(name) { name.to_owned() } else { "***".to_owned() };
         let (at, mark, message, hint) = match error {
             ExpandError::Unset { name, at } => (
@@ -244,7 +268,7 @@ impl Reader<'_> {
         Wrong { spot: self.inside(node, *at, mark), message, hint: Some(hint) }
     }
 
-    /// The place of a `${` within a value: the same one that is the n-th in what was written.
+    /// The place of a `${` within a value: the n-th one in the value is the n-th one in the file.
     fn inside(&self, node: &Node, at: usize, chars: usize) -> Spot {
         let Raw::Text(value) = &node.value else { return node.spot };
         let before = value.get(..at).unwrap_or_default().matches("${").count();
@@ -260,7 +284,7 @@ impl Reader<'_> {
     }
 }
 
-/// What to do about a variable that is not set. A made-up default of a key or an address would be taken as it stands.
+/// The hint for a variable that is not set. A made-up default of a key or an address would be used unchanged.
 fn about_unset(name: &str, hide: Hide) -> Text {
     if name == HIDDEN {
         return words("set it", "設定してください").into();
@@ -281,7 +305,7 @@ fn about_unset(name: &str, hide: Hide) -> Text {
     }
 }
 
-/// What to write in place of a text that has not the form of its key.
+/// The hint for a text that does not have the form of its key.
 fn hint_for(at: &At, form: Form, text: &str) -> Option<Text> {
     let size = Some(at.key.path).filter(|path| *path == "serve.memory").and_then(|_| size::meant(text));
     match size {
@@ -289,11 +313,61 @@ fn hint_for(at: &At, form: Form, text: &str) -> Option<Text> {
         None if at.key.name() == "chain" => {
             spacing::of_item(text).or_else(|| (form.hint)(text).map(Text::from))
         }
-        None => (form.hint)(text).map(Text::from),
+        None => (form.hint)(text).map(Text::from).or_else(|| every(at, form, text)),
     }
 }
 
-/// Line breaks up to and with the one that follows the text.
+/// `every 10分` and the like: a length in other words, in the form that the schedule takes.
+fn every(at: &At, form: Form, text: &str) -> Option<Text> {
+    let length = text.strip_prefix("every").filter(|_| at.key.path == "agents.*.when.schedule")?;
+    let meant = format!("every {}", print_length(parse_duration(length.trim())?));
+    (form.holds)(&meant).then(|| text!("write `{meant}`", "`{meant}` と書いてください"))
+}
+
+/// The words of a command line, as a shell would cut it; what is in quotes is one.
+fn arguments_of(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let (mut word, mut is_open, mut quote) = (String::new(), false, None);
+    for letter in line.chars() {
+        match (letter, quote) {
+            (_, Some(open)) if letter == open => quote = None,
+            (_, Some(_)) => word.push(letter),
+            ('"' | '\'', None) => (quote, is_open) = (Some(letter), true),
+            (_, None) if letter.is_whitespace() => {
+                if is_open || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                is_open = false;
+            }
+            (_, None) => word.push(letter),
+        }
+    }
+    if is_open || !word.is_empty() {
+        words.push(word);
+    }
+    // In the list each stands in double quotes.
+    words.into_iter().map(|word| word.replace('\\', "\\\\").replace('"', "\\\"")).collect()
+}
+
+/// The variables of a text, each with the place of its `${`.
+fn variables_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    text.match_indices("${").filter_map(|(at, _)| {
+        let is_plain_text = at > 0 && text.as_bytes().get(at - 1) == Some(&b'$');
+        let inside = text.get(at + 2..)?.split(['}', ':']).next()?;
+        (!is_plain_text && is_name(inside)).then_some((at, inside))
+    })
+}
+
+/// Whether a variable is called like a secret.
+fn is_name_of_secret(name: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PAT", "CREDENTIAL",
+        "CREDENTIALS", "AUTH", "BEARER", "COOKIE",
+    ];
+    name.to_ascii_uppercase().split('_').any(|word| WORDS.contains(&word))
+}
+
+/// Counts line breaks, including the one after the text.
 fn count_lines(above: &str) -> u64 {
     u64::try_from(above.matches('\n').count()).unwrap_or(u64::MAX).saturating_add(1)
 }

@@ -1,6 +1,6 @@
-//! What a config has that the defaults have not.
+//! The differences of a config from the defaults.
 
-use super::{KEYS, Key, Shape, Stand, Value};
+use super::{KEYS, Key, Placeholder, Shape, Value};
 use crate::config::{Config, Language};
 use crate::source::{printable, safe};
 
@@ -9,14 +9,14 @@ use crate::source::{printable, safe};
 pub struct Difference {
     /// The key, with the name of its entry in it.
     pub path: String,
-    /// The value, for people; a secret shows itself to nobody.
+    /// The value, for people; secrets are masked.
     pub value: String,
     /// The default, for people.
     pub default: String,
 }
 
-/// What a config has that the defaults have not, in the order of the table, entry by entry. What two keys can set is said
-/// once, and of a preset that was refined only the refined keys are said.
+/// The differences of a config from the defaults, in the order of the table, entry by entry. What two keys can set is listed
+/// once, and of a refined preset only the refined keys are listed.
 #[must_use]
 pub fn differences(config: &Config) -> Vec<Difference> {
     differences_in(config, Language::En)
@@ -39,7 +39,7 @@ pub fn differences_in(config: &Config, language: Language) -> Vec<Difference> {
                     );
                 }
             }
-            Shape::Section { word: Some(stand) } if key.entries().is_none() => {
+            Shape::Section { word: Some(stand), .. } if key.entries().is_none() => {
                 found.extend(of_word(key, stand, config, language));
             }
             _ => found.extend(Some(key).filter(plain).and_then(|key| of_key(key, config, "", language))),
@@ -48,12 +48,13 @@ pub fn differences_in(config: &Config, language: Language) -> Vec<Difference> {
     found
 }
 
-/// A word in the place of a section. Nothing says that it was written; it was if it would change this config in nothing, but the defaults.
-fn of_word(key: &Key, stand: &Stand, config: &Config, language: Language) -> Option<Difference> {
+/// A word in place of a section. The config does not record it; it was probably used if setting it would not change this config, but would
+/// change the defaults.
+fn of_word(key: &Key, stand: &Placeholder, config: &Config, language: Language) -> Option<Difference> {
     let changes = |config: &Config| {
-        let mut told = config.clone();
-        (stand.set)(&mut told, "");
-        told != *config
+        let mut with_word = config.clone();
+        (stand.set)(&mut with_word, "");
+        with_word != *config
     };
     let (word, default) = (stand.word.to_owned(), key.say(&Value::Off, language));
     (!changes(config) && changes(&Config::default())).then(|| Difference {

@@ -1,14 +1,14 @@
-//! The config that holds, as a tree for programs: every key of the table with its value, in the spelling of the file.
+//! The effective config as a tree for programs: every key of the table with its value, in the spelling of the file.
 //!
-//! It is made from the table, so no key is forgotten and no secret is shown: a secret prints a mark whoever asks. What is not
-//! set is `null`, and what may be `off` and is, is `"off"`.
+//! It is made from the table, so no key is forgotten and no secret is shown: a secret always prints a mask. Unset keys
+//! are `null`, and keys that are off are `"off"`.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::{KEYS, Key, Shape, Value};
 use crate::config::Config;
 
-/// Everything that a config says, defaults too.
+/// All settings of a config, defaults included.
 ///
 /// ```
 /// use koboshi_config::{Config, schema::in_effect};
@@ -42,12 +42,12 @@ pub fn in_effect(config: &Config) -> Json {
     Json::Object(root)
 }
 
-/// The parts of a key's path, with the name of the entry as one of them, whatever signs it has.
+/// The parts of a key's path, with the name of the entry as one of them, whatever characters it contains.
 fn parts<'k>(key: &'k Key, entry: &'k str) -> Vec<&'k str> {
     key.path.split('.').map(|part| if part == "*" { entry } else { part }).collect()
 }
 
-/// The section at a path, made where it is missing; none where a value stands in its place.
+/// The section at a path, added where it is missing; none where a value is in its place.
 fn section<'m>(root: &'m mut Map<String, Json>, path: &[&str]) -> Option<&'m mut Map<String, Json>> {
     path.iter().try_fold(root, |above, part| above.entry(*part).or_insert_with(|| json!({})).as_object_mut())
 }

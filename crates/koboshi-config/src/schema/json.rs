@@ -1,14 +1,14 @@
 //! The table as a JSON Schema, so that editors complete keys, show their meaning and mark mistakes while typing.
 //!
-//! It says what one key alone may be. What depends on other keys or on the environment is found by `koboshi check`.
+//! It describes single keys. `koboshi check` finds what depends on other keys or on the environment.
 
 use serde_json::{Map, Value as Json, json};
 
 use super::length::LENGTH;
 use super::range::{ENDLESS, Range};
-use super::{EXCLUSIVE, Entries, Form, Key, MOST_ENTRIES, Shape, Value};
+use super::{EXCLUSIVE, Entries, Form, Key, MAX_ENTRIES, Shape, Value};
 
-/// A text with a variable in it: what it will look like is not known yet.
+/// A text with a variable: its final value is not known yet.
 const VARIABLE: &str = r"\$\{";
 
 /// The schema of `koboshi.yaml`.
@@ -31,7 +31,7 @@ fn section(path: &str) -> Json {
     }) {
         return json!({
             "type": ["object", "null"],
-            "maxProperties": MOST_ENTRIES,
+            "maxProperties": MAX_ENTRIES,
             "propertyNames": {"pattern": entries.name.pattern},
             "additionalProperties": property(row),
         });
@@ -55,7 +55,7 @@ fn section(path: &str) -> Json {
     schema
 }
 
-/// A key under its old name: editors take it and strike it through.
+/// A key under its old name: editors accept it and strike it through.
 fn deprecated(key: &Key) -> Option<(String, Json)> {
     let mut schema = property(key);
     if let Some(object) = schema.as_object_mut() {
@@ -66,7 +66,7 @@ fn deprecated(key: &Key) -> Option<(String, Json)> {
     Some((key.former()?.to_owned(), schema))
 }
 
-/// One entry: its keys, or the value of the key that may stand for it.
+/// One entry: its keys, or the value of the key that may replace it.
 fn entry(row: &Key, entries: &Entries) -> Json {
     let mut keys = section(row.path);
     if let (Some(object), false) = (keys.as_object_mut(), entries.required.is_empty()) {
@@ -82,17 +82,24 @@ fn entry(row: &Key, entries: &Entries) -> Json {
 
 fn property(key: &Key) -> Json {
     let mut schema = match &key.shape {
-        Shape::Section { word: Some(stand) } => json!({"anyOf": [{"const": stand.word}, section(key.path)]}),
-        Shape::Section { word: None } => section(key.path),
+        Shape::Section { word: Some(stand), .. } => {
+            json!({"anyOf": [{"const": stand.word}, section(key.path)]})
+        }
+        Shape::Section { short, .. } => {
+            match Key::of_section(key.path).find(|key| Some(key.name()) == *short) {
+                Some(short) => json!({"anyOf": [property(short), section(key.path)]}),
+                None => section(key.path),
+            }
+        }
         Shape::Entry(entries) => entry(key, entries),
         Shape::Length { off, .. } => or_off(json!({"type": "string", "pattern": LENGTH}), *off),
         Shape::Seconds { range, .. } => {
-            json!({"type": "integer", "minimum": range.least.as_secs(), "maximum": range.most.as_secs()})
+            json!({"type": "integer", "minimum": range.min.as_secs(), "maximum": range.max.as_secs()})
         }
         Shape::Count { range, off, .. } => {
-            let mut schema = json!({"type": "integer", "minimum": range.least});
+            let mut schema = json!({"type": "integer", "minimum": range.min});
             if let (Some(object), false) = (schema.as_object_mut(), range.is_endless()) {
-                object.insert("maximum".to_owned(), json!(range.most));
+                object.insert("maximum".to_owned(), json!(range.max));
             }
             or_off(schema, *off)
         }
@@ -105,11 +112,14 @@ fn property(key: &Key) -> Json {
                 words.iter().copied().chain(key.former_words().map(|(before, _)| before)).collect();
             json!({"enum": all})
         }
-        Shape::Text { form, .. } | Shape::Secret { form, .. } => text(*form),
-        Shape::Texts { form, range, .. } | Shape::Secrets { form, range, .. } => {
-            let types = if range.least == 0 { json!(["array", "null"]) } else { json!("array") };
-            json!({"type": types, "minItems": range.least, "maxItems": range.most, "items": text(*form)})
+        Shape::Text { form, .. } if key.path == "agents.*.gateway" => {
+            json!({"anyOf": [text(*form), {"type": "boolean"}]})
         }
+        Shape::Text { form, .. } | Shape::Secret { form, .. } => text(*form),
+        Shape::Texts { form, range, single: true, .. } => {
+            json!({"anyOf": [text(*form), list(*form, *range)]})
+        }
+        Shape::Texts { form, range, .. } | Shape::Secrets { form, range, .. } => list(*form, *range),
         Shape::Path { .. } => json!({"type": "string", "minLength": 1}),
         Shape::Paths { .. } => {
             json!({"type": ["array", "null"], "items": {"type": "string", "minLength": 1}})
@@ -144,6 +154,11 @@ fn default(key: &Key) -> Option<Json> {
     })
 }
 
+fn list(form: Form, range: Range<u64>) -> Json {
+    let types = if range.min == 0 { json!(["array", "null"]) } else { json!("array") };
+    json!({"type": types, "minItems": range.min, "maxItems": range.max, "items": text(form)})
+}
+
 fn or_off(schema: Json, off: bool) -> Json {
     if off { json!({"anyOf": [schema, {"const": "off"}]}) } else { schema }
 }
@@ -155,11 +170,11 @@ fn text(form: Form) -> Json {
 fn number(range: Range<f64>) -> Json {
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!("number"));
-    let least = if range.above { "exclusiveMinimum" } else { "minimum" };
-    schema.insert(least.to_owned(), json!(range.least));
-    if range.most < ENDLESS {
-        let most = if range.below { "exclusiveMaximum" } else { "maximum" };
-        schema.insert(most.to_owned(), json!(range.most));
+    let min = if range.above { "exclusiveMinimum" } else { "minimum" };
+    schema.insert(min.to_owned(), json!(range.min));
+    if range.max < ENDLESS {
+        let max = if range.below { "exclusiveMaximum" } else { "maximum" };
+        schema.insert(max.to_owned(), json!(range.max));
     }
     Json::Object(schema)
 }

@@ -1,15 +1,15 @@
 //! Lengths of time as the file writes them: `500ms`, `30s`, `1h30m`.
 //!
-//! The core reads some forty spellings, `5-10 minutes` and `half an hour` among them: right for what others write, wrong for
-//! a setting, which must have one reading. So only amounts with the units ms, s, m, h and d are taken.
+//! The core accepts some forty spellings, `5-10 minutes` and `half an hour` among them: right for texts of others, wrong for
+//! a setting, which must be unambiguous. So only amounts with the units ms, s, m, h and d are accepted.
 
 use std::time::Duration;
 
-/// What a length looks like, for editors.
+/// The form of a length, for editors.
 pub(super) const LENGTH: &str = r"^[0-9]+(\.[0-9]+)?(ms|s|m|h|d)( ?[0-9]+(\.[0-9]+)?(ms|s|m|h|d))*$";
 
-/// Whether a text matches [`LENGTH`]: amounts with the units of the file, and nothing else. Whether
-/// their order makes sense is for [`koboshi::wait::parse_duration`] to say.
+/// Whether a text matches [`LENGTH`]: amounts with the units of the file, and nothing else.
+/// [`koboshi::wait::parse_duration`] checks their order.
 fn is_length(text: &str) -> bool {
     let mut rest = text;
     while !rest.is_empty() {
@@ -27,7 +27,7 @@ fn is_length(text: &str) -> bool {
     !text.is_empty()
 }
 
-/// What follows digits, and a fraction if there is one.
+/// The text after digits and an optional fraction.
 fn after_amount(text: &str) -> Option<&str> {
     let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let whole = digits(text);

@@ -1,16 +1,16 @@
-//! The one table of keys: what may be in the file, what it means, and where it goes.
+//! The one table of keys: which keys the file may have, what they mean, and which field they set.
 //!
-//! Everything that must agree with each other is read from this table: which keys there are, what their values look like,
-//! which field of [`Config`] they set, their defaults, the JSON Schema for editors, the tables of `docs/config.md`
-//! and what `koboshi check` says differs from the defaults. So there are no serde structs of the file: they
+//! Everything that must agree is derived from this table: the keys, the form of their values,
+//! the fields of [`Config`] that they set, their defaults, the JSON Schema for editors, the tables of `docs/config.md`
+//! and the differences that `koboshi check` lists. So there are no serde structs of the file: they
 //! would be a second list, and serde stops at the first mistake.
 //!
-//! Some sections hold entries under names of the user's choice. Their row ends in `*` (`providers.*`), and so do the paths
-//! of their keys (`providers.*.base_url`); at most one `*` is in a path. Whoever reads or sets such a key says
+//! Some sections have entries under names of the user's choice. Their row ends in `*` (`providers.*`), and so do the paths
+//! of their keys (`providers.*.base_url`); at most one `*` is in a path. Callers that read or set such a key pass
 //! the name too; for all other keys the name is empty.
 //!
-//! Ranges are the core's: the table repeats them so that an editor can show them, and a test asks each policy's
-//! `validate()` whether it agrees. What depends on two keys at once is left to `validate()` alone.
+//! Ranges are the core's: the table repeats them so that an editor can show them, and a test compares them with each policy's
+//! `validate()`. What depends on two keys at once is left to `validate()` alone.
 
 mod differ;
 mod effect;
@@ -19,7 +19,7 @@ mod keys;
 mod length;
 mod range;
 mod renamed;
-mod said;
+mod texts;
 mod value;
 
 use std::fmt;
@@ -36,27 +36,27 @@ pub use json::json_schema;
 pub use keys::KEYS;
 pub(crate) use length::parse_length;
 pub use range::Range;
-pub(crate) use said::{either, print_length};
+pub(crate) use texts::{either, print_length};
 pub use value::Value;
 
 /// One key of the file.
 #[derive(Debug)]
 pub struct Key {
-    /// Where it stands, such as `breaker.open.initial`; `*` stands for a name of the user's choice.
+    /// Its path, such as `breaker.open.initial`; `*` stands for a name of the user's choice.
     pub path: &'static str,
-    /// What its value looks like, and where it goes.
+    /// The type of its value, and the field that it sets.
     pub shape: Shape,
     /// What it means, in one sentence without a full stop.
     pub meaning: &'static str,
-    /// What holds when nothing is set and the config has no value for that, in a few words.
+    /// A few words for an unset key without a default value.
     pub unset: Words,
 }
 
-/// A field of the config: how it is read and set, with the name of the entry. None is `off`, or not set at all.
+/// A field of the config: how it is read and set, with the name of the entry. None is `off`, or unset.
 pub struct Field<T> {
     /// Reads it.
     pub get: fn(&Config, &str) -> Option<T>,
-    /// Sets it. An entry that is not there stays away.
+    /// Sets it. A missing entry is not added.
     pub set: fn(&mut Config, &str, Option<T>),
 }
 
@@ -66,9 +66,9 @@ impl<T> fmt::Debug for Field<T> {
     }
 }
 
-/// A word that stands for a whole section.
+/// A word in place of a whole section.
 #[derive(Debug, Clone, Copy)]
-pub struct Stand {
+pub struct Placeholder {
     /// The word.
     pub word: &'static str,
     pub(crate) set: fn(&mut Config, &str),
@@ -77,26 +77,28 @@ pub struct Stand {
 /// Entries of a section under names of the user's choice.
 #[derive(Debug, Clone, Copy)]
 pub struct Entries {
-    /// What a name must look like.
+    /// The form of a name.
     pub name: Form,
     /// Keys that every entry must have.
     pub required: &'static [&'static str],
-    /// The key whose value may be written in place of the whole entry; it holds a list.
+    /// The key whose value may replace the whole entry; it is a list.
     pub short: Option<&'static str>,
     pub(crate) names: fn(&Config) -> Vec<String>,
     pub(crate) add: fn(&mut Config, &str),
 }
 
-/// No section holds more entries than this.
-pub const MOST_ENTRIES: usize = 1000;
+/// The maximum number of entries in a section.
+pub const MAX_ENTRIES: usize = 1000;
 
-/// What a value looks like.
+/// The type of a value.
 #[derive(Debug)]
 pub enum Shape {
-    /// Keys of its own, or one word in their place.
+    /// Keys of its own, or something in their place.
     Section {
-        /// The word, if there is one.
-        word: Option<Stand>,
+        /// A word in their place, if there is one.
+        word: Option<Placeholder>,
+        /// The key whose value may be written in their place; it holds a text.
+        short: Option<&'static str>,
     },
     /// Keys of its own, under a name of the user's choice.
     Entry(Entries),
@@ -109,7 +111,7 @@ pub enum Shape {
         /// The field.
         field: Field<Duration>,
     },
-    /// A length of time as a number of seconds, as the seed of `error_protection` writes it.
+    /// A length of time as a number of seconds, as `error_protection` has it.
     Seconds {
         /// From and to.
         range: Range<Duration>,
@@ -166,6 +168,8 @@ pub enum Shape {
         form: Form,
         /// How many.
         range: Range<u64>,
+        /// Whether one of them may be written without a list.
+        single: bool,
         /// The field.
         field: Field<Vec<String>>,
     },
@@ -197,16 +201,16 @@ pub enum Shape {
     },
 }
 
-/// What a text must look like.
+/// The form of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
     /// In words.
-    pub said: Words,
+    pub description: Words,
     /// As a regular expression, for editors.
     pub pattern: &'static str,
-    /// As code. A test holds it against the pattern.
+    /// As code. A test compares it with the pattern.
     pub holds: fn(&str) -> bool,
-    /// What to do about a text that is not of this form, where more can be said than what the form is. It must not
+    /// A hint for a text without this form, where there is more to say than the form itself. It must not
     /// repeat the text, which may be a secret.
     pub hint: fn(&str) -> Option<Words>,
 }
@@ -257,7 +261,7 @@ impl Key {
         })
     }
 
-    /// Whether its entry must have it.
+    /// Whether every entry must have it.
     #[must_use]
     pub fn is_required(&self) -> bool {
         match Self::find(self.section()).map(|section| &section.shape) {

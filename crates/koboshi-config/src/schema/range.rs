@@ -1,55 +1,55 @@
-//! From and to, for anything that can be compared and said.
+//! Lower and upper limits of values, with their texts.
 
 use std::time::Duration;
 
 use crate::config::Language;
 use crate::words::tr;
 
-/// What a value must be at least and at most.
+/// The lower and upper limit of a value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Range<T> {
-    /// At least this.
-    pub least: T,
-    /// `least` itself is too little.
+    /// The lower limit.
+    pub min: T,
+    /// The lower limit itself is not allowed.
     pub above: bool,
-    /// At most this.
-    pub most: T,
-    /// `most` itself is too much.
+    /// The upper limit.
+    pub max: T,
+    /// The upper limit itself is not allowed.
     pub below: bool,
 }
 
 impl<T: PartialOrd + Copy> Range<T> {
     /// From one to the other, both included.
-    pub const fn of(least: T, most: T) -> Self {
-        Self { least, above: false, most, below: false }
+    pub const fn of(min: T, max: T) -> Self {
+        Self { min, above: false, max, below: false }
     }
 
     /// Without the lower end.
-    pub const fn above(least: T, most: T) -> Self {
-        Self { least, above: true, most, below: false }
+    pub const fn above(min: T, max: T) -> Self {
+        Self { min, above: true, max, below: false }
     }
 
     /// Without the upper end.
-    pub const fn below(least: T, most: T) -> Self {
-        Self { least, above: false, most, below: true }
+    pub const fn below(min: T, max: T) -> Self {
+        Self { min, above: false, max, below: true }
     }
 
     /// Whether a value is in it.
     pub fn has(&self, value: T) -> bool {
-        let enough = if self.above { value > self.least } else { value >= self.least };
-        let not_too_much = if self.below { value < self.most } else { value <= self.most };
+        let enough = if self.above { value > self.min } else { value >= self.min };
+        let not_too_much = if self.below { value < self.max } else { value <= self.max };
         enough && not_too_much
     }
 }
 
-/// Beyond any real value: a range that ends here has no end worth saying.
+/// Stands for no upper limit.
 pub(crate) const ENDLESS: f64 = f64::MAX;
 
 impl Range<u64> {
-    /// Whether it ends only where numbers do.
+    /// Whether it has no upper limit.
     #[must_use]
     pub fn is_endless(&self) -> bool {
-        self.most >= u64::from(u32::MAX)
+        self.max >= u64::from(u32::MAX)
     }
 }
 
@@ -57,11 +57,11 @@ impl Range<u64> {
     /// In words.
     #[must_use]
     pub fn say(&self, language: Language) -> String {
-        let Self { least, most, .. } = self;
+        let Self { min, max, .. } = self;
         if self.is_endless() {
-            tr!(language, "{least} or more", "{least} 以上")
+            tr!(language, "{min} or more", "{min} 以上")
         } else {
-            tr!(language, "{least} to {most}", "{least} 以上 {most} 以下")
+            tr!(language, "{min} to {max}", "{min} 以上 {max} 以下")
         }
     }
 }
@@ -70,14 +70,14 @@ impl Range<f64> {
     /// In words.
     #[must_use]
     pub fn say(&self, language: Language) -> String {
-        let Self { least, most, .. } = self;
-        if *most >= ENDLESS {
-            return tr!(language, "{least} or more", "{least} 以上");
+        let Self { min, max, .. } = self;
+        if *max >= ENDLESS {
+            return tr!(language, "{min} or more", "{min} 以上");
         }
         match (self.above, self.below) {
-            (true, _) => tr!(language, "above {least} and at most {most}", "{least} より大きく {most} 以下"),
-            (_, true) => tr!(language, "at least {least} and below {most}", "{least} 以上 {most} 未満"),
-            _ => tr!(language, "{least} to {most}", "{least} 以上 {most} 以下"),
+            (true, _) => tr!(language, "above {min} and at most {max}", "{min} より大きく {max} 以下"),
+            (_, true) => tr!(language, "at least {min} and below {max}", "{min} 以上 {max} 未満"),
+            _ => tr!(language, "{min} to {max}", "{min} 以上 {max} 以下"),
         }
     }
 }
@@ -86,7 +86,7 @@ impl Range<Duration> {
     /// In words.
     #[must_use]
     pub fn say(&self, language: Language) -> String {
-        let (least, most) = (super::print_length(self.least), super::print_length(self.most));
-        tr!(language, "{least} to {most}", "{least} 以上 {most} 以下")
+        let (min, max) = (super::print_length(self.min), super::print_length(self.max));
+        tr!(language, "{min} to {max}", "{min} 以上 {max} 以下")
     }
 }

@@ -1,6 +1,6 @@
-//! Names that keys had before. They are still read, and `koboshi check` names the new one.
+//! Former names of keys. They are still read, and `koboshi check` names the new one.
 //!
-//! A row is (section, old name, new name). It holds for the section and for all sections in it, so that one row covers the
+//! A row is (section, old name, new name). It applies to the section and to all sections in it, so that one row covers the
 //! five classes of `cooldown` or every rule of `guard`. Keys stayed in their sections; only names changed.
 
 use super::{KEYS, Key};
@@ -72,23 +72,23 @@ const RENAMED: &[(&str, &str, &str)] = &[
     ("store", "most_bytes", "max_bytes"),
 ];
 
-/// Words of values that changed: (key, old word, new word).
+/// Values that were renamed: (key, old word, new word).
 const RENAMED_WORDS: &[(&str, &str, &str)] =
     &[("guard.mode", "enforce", "stop"), ("routes.*.guard", "enforce", "stop")];
 
 impl Key {
-    /// Words that its value could be before, and what each is called now.
+    /// Former words of its value, with the new ones.
     pub(crate) fn former_words(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let path = self.path;
         RENAMED_WORDS.iter().filter(move |(key, ..)| *key == path).map(|(_, before, now)| (*before, *now))
     }
 
-    /// What a former word of its value is called now.
+    /// The new word for a former one.
     pub(crate) fn renamed_word(&self, word: &str) -> Option<&'static str> {
         self.former_words().find(|(before, _)| *before == word).map(|(_, now)| now)
     }
 
-    /// The name that it had before, if it had another one.
+    /// Its former name, if it has one.
     #[must_use]
     pub fn former(&self) -> Option<&'static str> {
         let section = self.section();
@@ -100,7 +100,7 @@ impl Key {
                 rest.is_some_and(|rest| matches!(rest.bytes().next(), None | Some(b'.')))
             }
         };
-        // The narrower place comes first where two rows fit: `cooldown.margin.max` is not `cooldown.error.max`.
+        // The narrower section comes first where two rows match: `cooldown.margin.max` is not `cooldown.error.max`.
         let rows = RENAMED.iter().filter(|(place, _, now)| *now == self.name() && within(place));
         rows.max_by_key(|(place, _, _)| place.len()).map(|(_, before, _)| *before)
     }

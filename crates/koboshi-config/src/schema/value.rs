@@ -1,4 +1,4 @@
-//! Values of any shape: how they go into a config, come out of it, and are printed.
+//! Values of any type: how they are set in a config, read from it, and printed.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use super::{Key, Shape, print_length};
 use crate::config::Config;
 use crate::secret::Secret;
 
-/// A value of any shape.
+/// A value of any type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// Off, or not set.
@@ -58,7 +58,7 @@ impl fmt::Display for Value {
 }
 
 impl Key {
-    /// The value that a config has for it, in the entry of this name; none for a section.
+    /// Its value in a config, in the entry of this name; none for a section.
     #[must_use]
     pub fn get(&self, config: &Config, entry: &str) -> Option<Value> {
         let value = match &self.shape {
@@ -83,10 +83,10 @@ impl Key {
         Some(value.unwrap_or(Value::Off))
     }
 
-    /// Gives a config this value, in the entry of this name; one of another shape changes nothing.
+    /// Sets its value in a config, in the entry of this name; a value of another type changes nothing.
     pub fn set(&self, config: &mut Config, entry: &str, value: Value) {
         match (&self.shape, value) {
-            (Shape::Section { word: Some(stand) }, Value::Word(_)) => (stand.set)(config, entry),
+            (Shape::Section { word: Some(stand), .. }, Value::Word(_)) => (stand.set)(config, entry),
             (Shape::Length { field, .. }, Value::Length(length)) => (field.set)(config, entry, Some(length)),
             (Shape::Length { field, .. }, Value::Off) => (field.set)(config, entry, None),
             (Shape::Seconds { field, .. }, Value::Count(count)) => {
@@ -111,7 +111,7 @@ impl Key {
         }
     }
 
-    /// The value that holds when the file says nothing; for a key of an entry, that of an entry without keys.
+    /// Its value when the file does not set it; for a key of an entry, that of an empty entry.
     #[must_use]
     pub fn default_value(&self) -> Option<Value> {
         let mut config = Config::default();

@@ -1,9 +1,10 @@
-//! An operator's orders: breakers are forced and let go, cooldowns begin and end. They beat everything that was learned.
+//! Orders of operators: force breakers open or closed or release them, begin and end cooldowns. They override everything that was learned.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use koboshi::breaker::{Breaker, Forced, Mode};
+use koboshi::breaker::Mode;
+use koboshi::cooldown::OrderedMode;
 use koboshi::gate::Holds;
 use koboshi::key::ScopeKey;
 use koboshi_store::EntryKind;
@@ -19,10 +20,10 @@ use crate::reply::refusal::Refusal;
 use crate::route::target::Target;
 use crate::shared::state::SharedState;
 
-/// The longest reason that is kept.
-const LONGEST_REASON: usize = 200;
+/// Longer reasons are cut.
+const MAX_REASON: usize = 200;
 
-/// What is to happen to a breaker.
+/// An order about a breaker.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BreakerOrder {
@@ -37,13 +38,13 @@ pub(super) struct BreakerOrder {
 pub(super) enum BreakerAction {
     /// Refuse everything, also for the last target.
     Open,
-    /// Let everything through and go on counting.
+    /// Let everything through, and keep counting.
     Close,
     /// Let everything through and count nothing.
     Disable,
-    /// The operator lets go; what was counted while it was closed still counts.
+    /// End the operator's order; failures counted meanwhile still count.
     Release,
-    /// Closed and let go, with everything forgotten.
+    /// Close the breaker and forget everything.
     Reset,
 }
 
@@ -58,22 +59,18 @@ impl BreakerAction {
         }
     }
 
-    fn apply(self, breaker: &Breaker, now: koboshi::time::Moment) {
+    const fn mode(self) -> OrderedMode {
         match self {
-            Self::Open => breaker.force(Forced::Open, now),
-            Self::Close => breaker.force(Forced::Closed, now),
-            Self::Disable => breaker.force(Forced::Disabled, now),
-            Self::Release => breaker.release(now),
-            Self::Reset => {
-                // Out of a breaker that counts nothing, everything begins anew.
-                breaker.force(Forced::Disabled, now);
-                breaker.release(now);
-            }
+            Self::Open => OrderedMode::Open,
+            Self::Close => OrderedMode::Close,
+            Self::Disable => OrderedMode::Disable,
+            Self::Release => OrderedMode::Release,
+            Self::Reset => OrderedMode::Reset,
         }
     }
 }
 
-/// Forces breakers, or lets them go.
+/// Forces breakers, or releases them, on every node that shares the store.
 #[utoipa::path(post, path = super::paths::BREAKERS, tag = "targets", request_body = BreakerOrder,
     responses((status = 200, description = "The targets as they are now", body = TargetList),
               (status = 404, description = "No such target")))]
@@ -85,7 +82,7 @@ pub(super) fn breakers(request: &AdminRequest<'_>, order: &BreakerOrder) -> Resu
         return Err(Refusal::target(&order.target));
     }
     for target in &meant {
-        order.action.apply(&target.breaker, state.now());
+        state.order_breaker(target, order.action.mode());
         let text = format!("{}: {} by an operator", target.name, order.action.name());
         let data =
             json!({"target": &*target.name, "from": request.peer.ip(), "request": &*request.context.id});
@@ -94,12 +91,12 @@ pub(super) fn breakers(request: &AdminRequest<'_>, order: &BreakerOrder) -> Resu
     Ok(TargetList { targets: meant.iter().map(|target| view(state, target)).collect() })
 }
 
-/// Whether a target is the one that is spoken of.
+/// Whether this target is the one that the order names.
 fn is(target: &Target, asked: &str) -> bool {
     *target.name == *asked || target.scopes.target.as_ref().is_some_and(|key| key.to_string() == asked)
 }
 
-/// What is to happen to the cooldown of a key.
+/// An order about the cooldown of a key.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CooldownOrder {
@@ -109,9 +106,9 @@ pub(super) struct CooldownOrder {
     action: CooldownAction,
     /// For `cool`: until when.
     until: Option<Timestamp>,
-    /// For `cool`: why, for clients and for those who look later.
+    /// For `cool`: why, for clients and for other operators.
     reason: Option<String>,
-    /// Do it although no target has this key.
+    /// Carry the order out although no target has this key.
     #[serde(default)]
     force: bool,
 }
@@ -120,22 +117,22 @@ pub(super) struct CooldownOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum CooldownAction {
-    /// End it, whatever was learned; limits that close gates under the key and breakers that are open or forced open too.
+    /// End it, whatever was learned; also end limits that close gates under the key, and close breakers that are open or forced open.
     Clear,
     /// Keep it in cooldown until then.
     Cool,
 }
 
-/// What came of an order.
+/// The result of an order.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Changed {
     /// The key as it was asked for.
     key: String,
     /// There was something to end, or a cooldown began.
     changed: bool,
-    /// The cooldown of the first of the keys now.
+    /// The current cooldown of the first key.
     rest: Option<RestView>,
-    /// Every key that was meant.
+    /// Every key that the order applied to.
     keys: Vec<ChangedKey>,
 }
 
@@ -145,7 +142,7 @@ pub(super) struct ChangedKey {
     key: String,
     /// There was something to end, or a cooldown began.
     changed: bool,
-    /// The cooldown now.
+    /// The current cooldown.
     rest: Option<RestView>,
 }
 
@@ -183,14 +180,14 @@ pub(super) fn cooldowns(request: &AdminRequest<'_>, order: &CooldownOrder) -> Re
     })
 }
 
-/// The keys that an order is about.
+/// The keys that an order applies to.
 fn meant(
     request: &AdminRequest<'_>,
     asked: &ScopeKey,
     order: &CooldownOrder,
 ) -> Result<Vec<ScopeKey>, Refusal> {
     let state = &request.core.state;
-    // What is there can be ended, whatever it is.
+    // An existing record can always be ended.
     let is_there = || state.ledger.cooldown(asked).is_some() || state.ledger.holds(asked).is_some();
     if order.action == CooldownAction::Clear && is_there() {
         return Ok(vec![asked.clone()]);
@@ -204,7 +201,7 @@ fn meant(
 }
 
 fn cool(request: &AdminRequest<'_>, key: &ScopeKey, until: Timestamp, reason: &str, wall: Timestamp) {
-    let reason = REDACTOR.excerpt(reason, LONGEST_REASON);
+    let reason = REDACTOR.excerpt(reason, MAX_REASON);
     request.core.state.ledger.update_cooldown(key, |cooldown| cooldown.cool(until, &reason, wall));
     let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     note(
@@ -215,7 +212,7 @@ fn cool(request: &AdminRequest<'_>, key: &ScopeKey, until: Timestamp, reason: &s
     );
 }
 
-/// Ends everything that is known against a key, here and wherever the store is shared.
+/// Ends everything that is recorded against a key, here and on every node that shares the store.
 fn clear(request: &AdminRequest<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
     let state = &request.core.state;
     let now = state.now();
@@ -227,7 +224,7 @@ fn clear(request: &AdminRequest<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
     }
     for target in known(request).iter().filter(|target| target.scopes.has(key)) {
         changed |= target.gate.snapshot(now).held_by.is_some() || target.is_absent(now);
-        target.is_there_again();
+        target.mark_present();
         target.gate.clear();
         changed |= resume_target(state, target, wall);
         if let Some(limits) = &target.scopes.limits
@@ -242,10 +239,11 @@ fn clear(request: &AdminRequest<'_>, key: &ScopeKey, wall: Timestamp) -> bool {
     changed
 }
 
-/// Ends what stands against one target alone: what its provider stated, and breakers that are open or forced open, on every node.
+/// Ends what is recorded against one target alone: what its provider stated, and breakers that are open, probing or forced open, on every
+/// node.
 fn resume_target(state: &SharedState, target: &Target, wall: Timestamp) -> bool {
     let Some(key) = &target.scopes.target else { return false };
-    let is_shut = |mode: Mode| matches!(mode, Mode::Open | Mode::ForcedOpen);
+    let is_shut = |mode: Mode| matches!(mode, Mode::Open | Mode::Probing | Mode::ForcedOpen);
     let shut = is_shut(target.breaker.snapshot(state.now(), wall).mode_at(wall))
         || state.ledger.breakers(key).iter().any(|(_, seen)| is_shut(seen.mode_at(wall)));
     let rests = state.ledger.cooldown(key).is_some_and(|cooldown| cooldown.rest.is_some());

@@ -1,5 +1,6 @@
-//! What happens, as a stream of server-sent events: `entry` for each thing, `lost` where the reader was too slow.
+//! The live feed as server-sent events: `entry` for each journal entry, `lost` where the reader was too slow.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,17 +9,17 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::{AdminRequest, journal};
+use super::{AdminRequest, access, journal};
 use crate::http::response_future::ResponseFuture;
 use crate::observe::feed::FeedEvent;
 use crate::reply::refusal::Refusal;
 use crate::reply::stream_head;
 use crate::shared::disclosure::Disclosure;
 
-/// After so long without news a comment says that somebody is there.
+/// After this long without an entry, a comment keeps the connection open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// What happens from now on, as it happens.
+/// New journal entries, as they are written.
 #[utoipa::path(get, path = super::paths::FEED, tag = "journal",
     params(("what" = Option<String>, Query, description = "As for the journal"),
            ("kind" = Option<String>, Query, description = "As for the journal"),
@@ -30,13 +31,19 @@ pub(super) fn watch(request: &AdminRequest<'_>, query: &str) -> Result<ResponseF
     let Some(mut watcher) = request.core.state.feed.watch() else {
         return Err(Refusal::feed_full());
     };
+    let (state, session) = (Arc::clone(&request.core.state), request.session.clone());
     let head = stream_head(request.context, &Disclosure::default());
     Ok(ResponseFuture::of(move |sender| async move {
         sender.head(head);
-        // The first byte tells the reader that it misses nothing from here on.
+        // The first byte shows the reader that it misses nothing from here on.
         sender.send(Bytes::from_static(COMMENT)).await;
         loop {
-            let piece = match timeout(KEEP_ALIVE, watcher.next()).await {
+            let event = timeout(KEEP_ALIVE, watcher.next()).await;
+            // A person who signed out meanwhile sees nothing more.
+            if session.as_deref().is_some_and(|session| !access::is_live(&state, session)) {
+                return;
+            }
+            let piece = match event {
                 Err(_) => Bytes::from_static(COMMENT),
                 Ok(FeedEvent::End) => return,
                 Ok(FeedEvent::Lost(count)) => frame("lost", &json!({"lost": count})),
@@ -48,7 +55,7 @@ pub(super) fn watch(request: &AdminRequest<'_>, query: &str) -> Result<ResponseF
     }))
 }
 
-/// One event. JSON has no line ends, so it is one line.
+/// One event. JSON contains no line breaks, so it is one line.
 fn frame(event: &str, data: &impl Serialize) -> Bytes {
     let data = serde_json::to_string(data).unwrap_or_default();
     format!("event: {event}\ndata: {data}\n\n").into()

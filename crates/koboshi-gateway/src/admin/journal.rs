@@ -1,7 +1,7 @@
-//! What happened: questions to the journal in the store.
+//! Queries of the journal in the store.
 //!
-//! A store blocks, so it is asked on the thread that there is for that. What this process has noted and not yet written is written first, so that
-//! an operator finds what was just seen.
+//! A store blocks, so the worker thread for it asks. Entries of this process that are not yet written are written first, so that an operator
+//! finds what just happened.
 
 use std::time::Duration;
 
@@ -15,13 +15,13 @@ use super::AdminRequest;
 use crate::reply::refusal::Refusal;
 use crate::shared::retention::retention;
 
-/// Entries of one answer, and the most that may be asked for.
-const USUAL: usize = 100;
-const MOST: usize = 10_000;
-/// So long an answer waits for what is not yet written.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How many entries an answer has by default, and at most.
+const DEFAULT_LIMIT: usize = 100;
+const MAX_LIMIT: usize = 10_000;
+/// How long an answer waits for entries that are not yet written.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What happened.
+/// Journal entries.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Journal {
     /// Newest last.
@@ -29,11 +29,11 @@ pub(super) struct Journal {
     entries: Vec<Entry>,
 }
 
-/// One thing that happened.
+/// One journal entry.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryView {
     at: Timestamp,
-    /// Who noted it.
+    /// The process that wrote it.
     node: String,
     /// `fault`, `remedy`, `breaker`, `gate`, `cooldown`, `lease`, `store` or `operator`.
     what: String,
@@ -48,7 +48,7 @@ pub(super) struct EntryView {
     data: Option<serde_json::Value>,
 }
 
-/// What happened, newest last.
+/// Journal entries, newest last.
 #[utoipa::path(get, path = super::paths::JOURNAL, tag = "journal",
     params(("what" = Option<String>, Query, description = "fault, remedy, breaker, gate, cooldown, lease, store or operator"),
            ("kind" = Option<String>, Query, description = "Such as rate_limited"),
@@ -56,21 +56,21 @@ pub(super) struct EntryView {
            ("agent" = Option<String>, Query, description = "Which agent it happened to"),
            ("since" = Option<String>, Query, description = "An instant, or a length of time such as 2h"),
            ("until" = Option<String>, Query, description = "An instant, or a length of time such as 2h"),
-           ("limit" = Option<u32>, Query, description = "At most so many, the newest; 100 unless told, 10000 at most")),
+           ("limit" = Option<u32>, Query, description = "How many entries, the newest ones: 100 by default, 10000 at most")),
     responses((status = 200, description = "Entries, newest last", body = Journal),
               (status = 503, description = "The store cannot be read now")))]
 pub(super) async fn read(request: &AdminRequest<'_>, query: &str) -> Result<Journal, Refusal> {
     let state = &request.core.state;
     let query = parse(query, state.wall())?;
     let entries = request.ask_store(move |ledger, store| {
-        // A store that is away says so in its own answer.
-        let _ = ledger.flush(PATIENCE);
+        // If the store is unreachable, its own answer says so.
+        let _ = ledger.flush(FLUSH_TIMEOUT);
         store.query(&query)
     });
     Ok(Journal { entries: entries.await? })
 }
 
-/// What is to happen to the journal.
+/// An order about the journal.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct JournalOrder {
@@ -82,17 +82,17 @@ pub(super) struct JournalOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum JournalAction {
-    /// Forget what is older than the config keeps it (`store.journal`).
+    /// Delete what is older than the config keeps it (`store.journal`).
     Prune,
 }
 
-/// What came of it.
+/// The result of a prune.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Pruned {
     forgotten: u64,
 }
 
-/// Forgets entries beyond what the config keeps.
+/// Deletes entries beyond what the config keeps.
 #[utoipa::path(post, path = super::paths::JOURNAL, tag = "journal", request_body = JournalOrder,
     responses((status = 200, description = "How many were forgotten", body = Pruned),
               (status = 503, description = "The store cannot be written now")))]
@@ -100,15 +100,15 @@ pub(super) async fn prune(request: &AdminRequest<'_>, _order: &JournalOrder) -> 
     let state = &request.core.state;
     let (keep, now) = (retention(&request.plan.config.store), state.wall());
     let forgotten = request.ask_store(move |ledger, store| {
-        let _ = ledger.flush(PATIENCE);
+        let _ = ledger.flush(FLUSH_TIMEOUT);
         store.prune(&keep, now)
     });
     Ok(Pruned { forgotten: forgotten.await? })
 }
 
-/// A question as it stands in an address.
+/// Parses the query of an address.
 pub(super) fn parse(text: &str, now: Timestamp) -> Result<Query, Refusal> {
-    let mut query = Query { limit: USUAL, ..Query::default() };
+    let mut query = Query { limit: DEFAULT_LIMIT, ..Query::default() };
     for (name, value) in form_urlencoded::parse(text.as_bytes()) {
         match &*name {
             "what" => {
@@ -126,8 +126,8 @@ pub(super) fn parse(text: &str, now: Timestamp) -> Result<Query, Refusal> {
             "since" => query.from = Some(instant("since", &value, now)?),
             "until" => query.to = Some(instant("until", &value, now)?),
             "limit" => {
-                let limit = value.parse().ok().filter(|limit| (1..=MOST).contains(limit));
-                query.limit = limit.ok_or_else(|| Refusal::query_number("limit", MOST))?;
+                let limit = value.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+                query.limit = limit.ok_or_else(|| Refusal::query_number("limit", MAX_LIMIT))?;
             }
             _ => return Err(Refusal::query(&name, "what, kind, key, agent, since, until, limit")),
         }
@@ -135,7 +135,7 @@ pub(super) fn parse(text: &str, now: Timestamp) -> Result<Query, Refusal> {
     Ok(query)
 }
 
-/// An instant, or so long ago.
+/// An instant, or a length of time before now.
 fn instant(name: &'static str, text: &str, now: Timestamp) -> Result<Timestamp, Refusal> {
     if let Ok(instant) = text.parse() {
         return Ok(instant);
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!((query.what, query.kind.as_deref()), (Some(EntryKind::Fault), Some("rate_limited")));
         assert_eq!(query.key.unwrap().to_string(), "account:open ai");
         assert_eq!(query.from.unwrap().to_string(), "2026-11-15T10:00:00Z");
-        assert_eq!((query.limit, parsed("").unwrap().limit), (5, USUAL));
+        assert_eq!((query.limit, parsed("").unwrap().limit), (5, DEFAULT_LIMIT));
     }
 
     #[test]

@@ -1,52 +1,54 @@
-//! Which keys there are, and what a person means by one.
+//! Resolves a key that an operator writes to the keys that exist.
 //!
-//! An operator writes `model:gpt-4o`, `account:openai` or `target:openai/gpt-4o`. What is learned is filed under narrower names
+//! An operator writes `model:gpt-4o`, `account:openai` or `target:openai/gpt-4o`. Knowledge is stored under narrower names
 //! (`model:openai/gpt-4o`, `account:openai#1`, `target:openai/gpt-4o#1f2e3d4c`), and a cooldown under a name that no target has would change
-//! nothing. So every order of an operator is resolved here, by the gateway and by the command line alike: to the keys of targets that
-//! exist, or to a refusal with names that are near.
+//! nothing. So gateway and command line both resolve every order here: to the keys of existing targets, or to a refusal with similar
+//! names.
 //!
-//! What exists is known from a config (providers and the links of routes), from a running gateway (also what clients asked for), and from
-//! what the store has learned about. Nothing here reads a file or asks anybody.
+//! Keys are known from a config (providers and the links of routes), from a running gateway (also models that clients asked for), and from
+//! the records of the store. This module reads no file and calls no one.
 
 use jiff::Timestamp;
 use koboshi::cooldown::Cooldown;
 use koboshi::gate::Holds;
 use koboshi::key::{ScopeKey, ScopeLevel};
+use koboshi_config::Config;
 use koboshi_store::{Ledger, Named, Record};
 use serde::{Deserialize, Serialize};
 
+use crate::route::auth::fingerprint;
 use crate::route::plan::Plan;
 use crate::route::target::Scopes;
 use crate::shared::state::SharedState;
 
-/// Names that are suggested.
-const MOST_NEAR: usize = 5;
-/// Targets that are handed on. Model names come from clients, so there is a bound.
-const MOST_TARGETS: usize = 1000;
+/// How many similar names are suggested.
+const MAX_SUGGESTIONS: usize = 5;
+/// How many targets are listed. Model names come from clients, so there is a bound.
+const MAX_TARGETS: usize = 1000;
 
 /// The keys that exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct KnownKeys {
     targets: Vec<Scopes>,
     /// Names that clients ask for, and where they lead.
     routes: Vec<(String, Vec<String>)>,
-    /// Other keys of which something was learned, such as agents.
+    /// Other keys that have records, such as agents.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     learned: Vec<ScopeKey>,
 }
 
-/// What a person means by a key.
+/// What an operator means by a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Meaning {
     /// These keys of targets.
     Keys(Vec<ScopeKey>),
-    /// No target has it. These are near, best first.
+    /// No target has it. These are similar, best first.
     Unknown(Vec<String>),
-    /// Nothing is known about any target, so nobody can say.
+    /// No target is known at all, so the key cannot be checked.
     Unknowable,
 }
 
-impl Known {
+impl KnownKeys {
     /// What a config names: its providers with their keys and accounts, and the links of its routes.
     pub(crate) fn of_plan(plan: &Plan) -> Self {
         let mut targets = Vec::new();
@@ -73,11 +75,11 @@ impl Known {
     fn tidied(mut self) -> Self {
         self.targets.sort_by(|one, two| one.order().cmp(&two.order()));
         self.targets.dedup();
-        self.targets.truncate(MOST_TARGETS);
+        self.targets.truncate(MAX_TARGETS);
         self
     }
 
-    /// Takes in what another one knows.
+    /// Adds what another one knows.
     pub fn add(&mut self, other: Self) {
         self.targets.extend(other.targets);
         self.routes.extend(other.routes);
@@ -86,11 +88,11 @@ impl Known {
         self.targets.dedup();
     }
 
-    /// Takes in of what a store has learned. A cooldown that only an operator wrote and that is over proves nothing: that is how a wrong name
-    /// gets in.
+    /// Adds the keys of a store's records. A cooldown that only an operator wrote and that is over proves nothing: it may be a mistyped
+    /// name.
     pub fn add_records(&mut self, records: &[Named], now: Timestamp) {
         let learned = |(slot, record): &&Named| match record {
-            // No config names agents: a record is all that there is.
+            // The config of the one who asks may not name the agent: a record is evidence enough.
             _ if slot.key().level() == ScopeLevel::Agent => true,
             Record::Cooldown(cooldown) => is_learned(cooldown, now),
             Record::Holds(holds) => *holds != Holds::default(),
@@ -99,7 +101,7 @@ impl Known {
         self.learn(records.iter().filter(learned).map(|(slot, _)| slot.key().clone()));
     }
 
-    /// The same of a ledger, which has it in memory.
+    /// Adds the keys of a ledger, which has them in memory.
     pub(crate) fn add_ledger(&mut self, ledger: &Ledger, now: Timestamp) {
         let learned = |key: &ScopeKey| {
             let agent = key.level() == ScopeLevel::Agent;
@@ -108,6 +110,30 @@ impl Known {
                 || !ledger.breakers(key).is_empty()
         };
         self.learn(ledger.keys().into_iter().filter(learned));
+    }
+
+    /// Adds the agents of a config, each in each of its projects, and the accounts that they use.
+    pub fn add_agents(&mut self, config: &Config) {
+        let agents = config.agents.iter();
+        let agents = agents
+            .flat_map(|(name, agent)| agent.projects.iter().map(move |project| (name, project)))
+            .filter_map(|(name, project)| ScopeKey::agent(name, project).ok());
+        let of_agents = config.agents.values().flat_map(|agent| &agent.account);
+        let accounts = config.accounts.keys().chain(of_agents);
+        let accounts = accounts.filter_map(|name| ScopeKey::new(ScopeLevel::Account, name).ok());
+        self.learn(agents.chain(accounts));
+    }
+
+    /// Leaves out the API key with this value, which stands for one that is not known here, and its targets. What they share with others stays.
+    #[must_use]
+    pub fn without_key(mut self, value: &str) -> Self {
+        let print = fingerprint(value);
+        let is_of_it = |key: &ScopeKey| key.name().ends_with(&print);
+        for scopes in &mut self.targets {
+            scopes.target = scopes.target.take().filter(|key| !is_of_it(key));
+            scopes.key = scopes.key.take().filter(|key| !is_of_it(key));
+        }
+        self.tidied()
     }
 
     fn learn(&mut self, keys: impl Iterator<Item = ScopeKey>) {
@@ -122,7 +148,7 @@ impl Known {
         self.targets.is_empty() && self.learned.is_empty()
     }
 
-    /// What a person means by this key.
+    /// What an operator means by this key.
     #[must_use]
     pub fn meaning(&self, asked: &ScopeKey) -> Meaning {
         let mut keys: Vec<ScopeKey> = self.meant(asked).collect();
@@ -139,17 +165,37 @@ impl Known {
             return Box::new(std::iter::once(asked.clone()));
         }
         let name = asked.name();
-        Box::new(self.targets.iter().flat_map(move |scopes| {
-            let of_provider = scopes.provider.as_ref().is_some_and(|provider| provider.name() == name);
-            let found = match asked.level() {
-                ScopeLevel::Target => scopes.target.as_ref().filter(|key| asked.covers(key)),
-                ScopeLevel::Model => scopes.model.as_ref().filter(|_| scopes.model_name() == Some(name)),
-                ScopeLevel::Account => scopes.account.as_ref().filter(|_| of_provider),
-                ScopeLevel::Key => scopes.key.as_ref().filter(|_| of_provider),
-                _ => None,
-            };
-            found.cloned()
-        }))
+        let is_target = asked.level() == ScopeLevel::Target;
+        // An agent without a project stands for all of its projects.
+        let is_project = move |key: &ScopeKey| {
+            asked.level() == ScopeLevel::Agent
+                && key.level() == ScopeLevel::Agent
+                && key.name().split_once('/').is_some_and(|(agent, _)| agent == name)
+        };
+        let learned = self
+            .learned
+            .iter()
+            .filter(move |key| (is_target && asked.covers(key)) || is_project(key))
+            .cloned();
+        Box::new(
+            self.targets
+                .iter()
+                .flat_map(move |scopes| {
+                    let of_provider =
+                        scopes.provider.as_ref().is_some_and(|provider| provider.name() == name);
+                    let found = match asked.level() {
+                        ScopeLevel::Target => scopes.target.as_ref().filter(|key| asked.covers(key)),
+                        ScopeLevel::Model => {
+                            scopes.model.as_ref().filter(|_| scopes.model_name() == Some(name))
+                        }
+                        ScopeLevel::Account => scopes.account.as_ref().filter(|_| of_provider),
+                        ScopeLevel::Key => scopes.key.as_ref().filter(|_| of_provider),
+                        _ => None,
+                    };
+                    found.cloned()
+                })
+                .chain(learned),
+        )
     }
 
     /// Every key under which a cooldown has an effect.
@@ -157,8 +203,8 @@ impl Known {
         self.targets.iter().flat_map(Scopes::cooldown_keys).chain(&self.learned)
     }
 
-    /// Whether it is about an API key that its provider has no longer. Every API key of a provider is known, whatever its models: where none
-    /// is, nothing can be said.
+    /// Whether it belongs to an API key that its provider no longer has. All API keys of a provider are listed, whatever its models; where
+    /// none is, the answer is no.
     #[must_use]
     pub fn has_replaced(&self, key: &ScopeKey) -> bool {
         let of_key = |provider: &str, print: &str| format!("{provider}/{print}");
@@ -181,14 +227,14 @@ impl Known {
         keys.peek().is_some() && !keys.any(|known| known.name() == name)
     }
 
-    /// The keys of limits that hold for targets under these keys: a resume ends those too.
+    /// The keys of limits that apply to targets under these keys: a resume ends those too.
     #[must_use]
     pub fn limits_under(&self, keys: &[ScopeKey]) -> Vec<ScopeKey> {
         let under = |scopes: &&Scopes| scopes.cooldown_keys().any(|key| keys.contains(key));
         self.targets.iter().filter(under).filter_map(|scopes| scopes.limits.clone()).collect()
     }
 
-    /// The keys of the targets under these keys: what is known against one target alone ends with a resume, too.
+    /// The keys of the targets under these keys: a resume also ends what is recorded against one target alone.
     #[must_use]
     pub fn targets_under(&self, keys: &[ScopeKey]) -> Vec<ScopeKey> {
         let under = |scopes: &&Scopes| scopes.cooldown_keys().any(|key| keys.contains(key));
@@ -208,11 +254,11 @@ impl Known {
         all
     }
 
-    /// Names that may be meant, as a person would write them.
+    /// Similar names, as an operator would write them.
     fn near(&self, asked: &ScopeKey) -> Vec<String> {
         if let Some((_, chain)) = self.routes.iter().find(|(name, _)| name == asked.name()) {
             let fixed = chain.iter().filter(|link| !link.contains("{model}"));
-            return fixed.map(|link| format!("target:{link}")).take(MOST_NEAR).collect();
+            return fixed.map(|link| format!("target:{link}")).take(MAX_SUGGESTIONS).collect();
         }
         let name = asked.name().to_lowercase();
         let mut all: Vec<(bool, usize, String)> = Vec::new();
@@ -233,12 +279,12 @@ impl Known {
         all.sort();
         let mut near: Vec<String> = all.into_iter().map(|(_, _, key)| key).collect();
         near.dedup();
-        near.truncate(MOST_NEAR);
+        near.truncate(MAX_SUGGESTIONS);
         near
     }
 }
 
-/// A key as a person writes it: a target without the name of its API key.
+/// A key as an operator writes it: a target without the name of its API key.
 fn written(key: &ScopeKey) -> String {
     let text = key.to_string();
     match (key.level(), text.split_once('#')) {
@@ -247,9 +293,9 @@ fn written(key: &ScopeKey) -> String {
     }
 }
 
-/// Whether more is known about a key than that an operator once put it into cooldown.
+/// Whether more is recorded about a key than an operator's cooldown that is over.
 fn is_learned(cooldown: &Cooldown, now: Timestamp) -> bool {
-    let told = cooldown.told.as_ref();
+    let told = cooldown.by_operator.as_ref();
     cooldown.rest.is_some() || told.is_none_or(|told| now < told.ends(now))
 }
 
@@ -274,7 +320,7 @@ mod tests {
         }
     }
 
-    fn known() -> Known {
+    fn known() -> KnownKeys {
         let targets = vec![
             scopes("openai", "openai#1", "gpt-4o", "aa"),
             scopes("openai", "openai#2", "gpt-4o", "bb"),
@@ -282,7 +328,7 @@ mod tests {
             scopes("sim", "sim/ok", "ok", "none"),
         ];
         let routes = vec![("assistant".to_owned(), vec!["sim/ok".to_owned(), "openai/{model}".to_owned()])];
-        Known { targets, routes, learned: Vec::new() }
+        KnownKeys { targets, routes, learned: Vec::new() }
     }
 
     fn meant(asked: &str) -> Vec<String> {
@@ -322,9 +368,12 @@ mod tests {
         ] {
             let Meaning::Unknown(names) = known().meaning(&key(asked)) else { panic!("{asked}") };
             assert!(names.iter().any(|name| name == near), "{asked}: {names:?}");
-            assert!(names.len() <= MOST_NEAR && !names.iter().any(|name| name.contains("#aa")), "{names:?}");
+            assert!(
+                names.len() <= MAX_SUGGESTIONS && !names.iter().any(|name| name.contains("#aa")),
+                "{names:?}"
+            );
         }
-        assert_eq!(Known::default().meaning(&key("provider:openai")), Meaning::Unknowable);
+        assert_eq!(KnownKeys::default().meaning(&key("provider:openai")), Meaning::Unknowable);
         assert_eq!(
             known().meaning(&key("agent:a/b")),
             Meaning::Unknown(Vec::new()),

@@ -1,20 +1,27 @@
-//! What operators ask and change, under `/koboshi/`.
+//! The admin API under `/koboshi/`: what operators query and change.
 //!
-//! It has a key of its own, which is none of the clients' keys. Without an admin key only callers on the loopback address of a
-//! gateway that listens there are let in. What the edge demands of everybody (name, origin, JSON) was demanded before. Every change is
-//! noted in the journal with where it came from.
+//! It has a key of its own, which is none of the clients' keys. Without an admin key it only serves callers on the loopback address of a
+//! gateway that listens there. The edge has already checked what it checks for every request (host, origin, JSON). Every change is written to
+//! the journal with its origin.
 //!
-//! [`targets`] shows how everybody fares, [`change`] is a person's word, [`journal`] and [`feed`] tell what happened and what happens.
+//! [`access`] says who is let in and how a person signs in. [`targets`] shows the health of every target and [`overview`] the whole at a glance, [`change`] carries out orders, [`hosted`] asks the program around the
+//! gateway, [`agents`] reaches the supervisor of the same process, [`journal`] and [`feed`] show what happened and what happens.
 
 pub(crate) mod known;
 pub(crate) mod presence;
 pub(crate) mod remote;
 
+mod access;
+mod agents;
 mod change;
 mod feed;
+mod hosted;
 mod journal;
 mod openapi;
-mod paths;
+mod overview;
+pub mod paths;
+pub(crate) mod spend;
+pub(crate) mod spend_reports;
 mod status;
 mod targets;
 
@@ -40,12 +47,11 @@ use crate::request::body::{is_json, read_body};
 use crate::route::plan::Plan;
 use crate::shared::context::RequestContext;
 use crate::shared::core_state::CoreState;
-use crate::shared::locality::is_operator;
 
-/// No order of an operator is longer.
+/// Longer orders are refused.
 const MAX_ORDER_BYTES: usize = 64 * 1024;
 
-/// So long an operator waits for the store: longer than a server that is away takes to say so.
+/// How long an operator waits for the store: longer than an unreachable server takes to fail.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Compiled once: it holds no state.
@@ -57,6 +63,9 @@ struct AdminRequest<'d> {
     plan: &'d Plan,
     context: &'d RequestContext,
     peer: SocketAddr,
+    access: access::Access,
+    /// The session of the dashboard that lets the caller in.
+    session: Option<String>,
 }
 
 /// Serves a request of an operator.
@@ -67,19 +76,23 @@ pub(crate) async fn handle(
     peer: SocketAddr,
     request: &Request,
 ) -> ResponseFuture {
-    let admin = AdminRequest { core, plan, context, peer };
-    let answered = if is_operator(plan, peer, &request.head.fields) {
-        answer(&admin, request).await
-    } else {
-        Err(Refusal::admin(plan.config.admin.sha256.is_some(), plan.keys.are_needed()))
-    };
+    let access = access::of(&core.state, plan, peer, &request.head.fields);
+    let session = access::session_of(&access, plan, &request.head.fields);
+    let admin = AdminRequest { core, plan, context, peer, access, session };
+    let answered = answer(&admin, request).await;
     answered.unwrap_or_else(|refusal| immediate_error(refusal.reply(&core.state, plan, context)))
 }
 
 async fn answer(admin: &AdminRequest<'_>, request: &Request) -> Result<ResponseFuture, Refusal> {
     let head = &request.head;
     let path = head.path().trim_end_matches('/');
-    let operation = match paths::find(path, &head.method) {
+    let found = paths::find(path, &head.method);
+    if !matches!(found, Lookup::Operation(Operation::Session | Operation::ChangeSession))
+        && let Some(refusal) = access::check(&admin.access, admin.plan, head)
+    {
+        return Err(refusal);
+    }
+    let operation = match found {
         Lookup::Operation(operation) => operation,
         Lookup::WrongMethod(allow) => return Err(Refusal::method(head.method.as_str(), path, allow)),
         Lookup::UnknownPath => return Err(Refusal::admin_path(head.method.as_str(), head.path())),
@@ -96,24 +109,41 @@ async fn answer(admin: &AdminRequest<'_>, request: &Request) -> Result<ResponseF
         }
         Operation::Status => admin.reply_json(&status::read(admin).await?),
         Operation::Keys => admin.reply_json(&status::keys(admin)),
+        Operation::Spend => admin.reply_json(&spend::read(admin, head.query()).await?),
         Operation::Journal => admin.reply_json(&journal::read(admin, head.query()).await?),
         Operation::PruneJournal => {
             let order = admin.order(request).await?;
             admin.reply_json(&journal::prune(admin, &order).await?)
         }
         Operation::Feed => feed::watch(admin, head.query()),
+        Operation::Agents => admin.reply_json(&agents::list(admin).await?),
+        Operation::ChangeAgents => {
+            let order = admin.order(request).await?;
+            admin.reply_json(&agents::order(admin, order).await?)
+        }
+        Operation::Logs => admin.reply_json(&agents::log(admin, head.query()).await?),
         Operation::Config => admin.reply_json(&config(admin.plan)),
         Operation::OpenApi => admin.reply_json(&openapi::document()),
+        Operation::Session => admin.reply_json(&access::visitor(admin)),
+        Operation::ChangeSession => access::change(admin, request).await,
+        Operation::Overview => admin.reply_json(&overview::overview(admin)),
+        Operation::Sessions => admin.reply_json(&overview::sessions(admin)),
+        Operation::Check => admin.reply_json(&hosted::check(admin).await?),
+        Operation::Reload => admin.reply_json(&hosted::reload(admin).await?),
+        Operation::Process => {
+            let order = admin.order(request).await?;
+            admin.reply_json(&hosted::process(admin, &order).await?)
+        }
     }
 }
 
-/// What is said where the store did not answer in time.
+/// The error message where the store did not answer in time.
 fn no_answer(store: &dyn Store) -> String {
     format!("{} did not answer within {} s", store.place(), STORE_TIMEOUT.as_secs())
 }
 
 impl AdminRequest<'_> {
-    /// Asks the store, beside the way of requests.
+    /// Asks the store, on the worker thread.
     async fn ask_store<R: Send + 'static>(
         &self,
         call: impl FnOnce(&Ledger, &dyn Store) -> Result<R, StoreError> + Send + 'static,
@@ -148,7 +178,7 @@ impl AdminRequest<'_> {
     }
 }
 
-/// The config that holds, defaults and all, without secrets.
+/// The effective config, with defaults and without secrets.
 #[utoipa::path(get, path = paths::CONFIG, tag = "config",
     responses((status = 200, description = "Every key of koboshi.yaml with its value; secrets are masked", body = Value)))]
 fn config(plan: &Plan) -> Value {
@@ -157,7 +187,7 @@ fn config(plan: &Plan) -> Value {
     shown
 }
 
-/// Takes out what looks like a secret though its key is none, such as a password in an address.
+/// Masks what looks like a secret although its key is none, such as a password in an address.
 fn hide(value: &mut Value) {
     match value {
         Value::String(text) => {

@@ -1,4 +1,4 @@
-//! What can be asked and changed, for programs: written by the code that does it.
+//! The OpenAPI document of the admin API, generated from the code that serves it.
 
 use utoipa::openapi::OpenApi as Document;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -9,7 +9,10 @@ use utoipa::{Modify, OpenApi};
     info(title = "Koboshi admin", description = "What operators ask and change. Without an admin key only callers on the loopback address are let in."),
     paths(
         super::targets::list, super::change::breakers, super::change::cooldowns, super::journal::read,
-        super::journal::prune, super::status::read, super::status::keys, super::feed::watch, super::config, document,
+        super::journal::prune, super::status::read, super::status::keys, super::spend::read, super::feed::watch, super::agents::list, super::agents::order,
+        super::agents::log, super::config, document,
+        super::access::visitor, super::access::change, super::overview::overview, super::overview::sessions, super::hosted::check,
+        super::hosted::reload, super::hosted::process,
     ),
     components(schemas(super::journal::EntryView, super::status::RowView, super::status::GatewayView)),
     modifiers(&AdminKey),

@@ -1,18 +1,48 @@
-//! The paths of the admin API and what is done at each, written once: routing, the `Allow` of a wrong method and the OpenAPI document use them.
+//! The paths of the admin API with their operations, written once: routing, the `Allow` header of a wrong method, the OpenAPI document and the
+//! clients of the API use them.
 
 use http::Method;
 
-pub(super) const TARGETS: &str = "/koboshi/targets";
-pub(super) const BREAKERS: &str = "/koboshi/breakers";
-pub(super) const COOLDOWNS: &str = "/koboshi/cooldowns";
-pub(super) const STATUS: &str = "/koboshi/status";
-pub(super) const KEYS: &str = "/koboshi/keys";
-pub(super) const JOURNAL: &str = "/koboshi/journal";
-pub(super) const FEED: &str = "/koboshi/feed";
-pub(super) const CONFIG: &str = "/koboshi/config";
-pub(super) const OPENAPI: &str = "/koboshi/openapi.json";
+pub(super) use crate::reply::endpoints::OPENAPI;
 
-/// What an operator asks for.
+/// Every path below this one belongs to operators.
+pub(crate) const ROOT: &str = "/koboshi";
+/// Every target and its health.
+pub(super) const TARGETS: &str = "/koboshi/targets";
+/// Forces breakers open or closed.
+pub(super) const BREAKERS: &str = "/koboshi/breakers";
+/// Begins and ends cooldowns.
+pub const COOLDOWNS: &str = "/koboshi/cooldowns";
+/// What cannot be used now.
+pub const STATUS: &str = "/koboshi/status";
+/// The keys that exist.
+pub const KEYS: &str = "/koboshi/keys";
+/// What answers cost.
+pub const SPEND: &str = "/koboshi/spend";
+/// The journal.
+pub const JOURNAL: &str = "/koboshi/journal";
+/// The journal as it is written.
+pub(super) const FEED: &str = "/koboshi/feed";
+/// The agents that the same process keeps.
+pub const AGENTS: &str = "/koboshi/agents";
+/// What an agent wrote.
+pub const LOGS: &str = "/koboshi/logs";
+/// The effective settings.
+pub(super) const CONFIG: &str = "/koboshi/config";
+/// Who looks; and signs in or out.
+pub(super) const SESSION: &str = "/koboshi/session";
+/// The gateway at a glance.
+pub(super) const OVERVIEW: &str = "/koboshi/overview";
+/// Sessions in memory.
+pub(super) const SESSIONS: &str = "/koboshi/sessions";
+/// What `koboshi check` says.
+pub(super) const CHECK: &str = "/koboshi/check";
+/// Reads the config again.
+pub(super) const RELOAD: &str = "/koboshi/reload";
+/// Ends the process.
+pub(super) const PROCESS: &str = "/koboshi/process";
+
+/// An operation of the admin API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operation {
     Targets,
@@ -20,14 +50,25 @@ pub(super) enum Operation {
     ChangeCooldowns,
     Status,
     Keys,
+    Spend,
     Journal,
     PruneJournal,
     Feed,
+    Agents,
+    ChangeAgents,
+    Logs,
     Config,
     OpenApi,
+    Session,
+    ChangeSession,
+    Overview,
+    Sessions,
+    Check,
+    Reload,
+    Process,
 }
 
-/// What is done at a path.
+/// The operations at a path.
 struct AdminPath {
     path: &'static str,
     get: Option<Operation>,
@@ -42,23 +83,32 @@ const fn post(path: &'static str, operation: Operation) -> AdminPath {
     AdminPath { path, get: None, post: Some(operation) }
 }
 
-const PATHS: [AdminPath; 9] = [
+const PATHS: [AdminPath; 18] = [
     get(TARGETS, Operation::Targets),
     post(BREAKERS, Operation::ChangeBreakers),
     post(COOLDOWNS, Operation::ChangeCooldowns),
     get(STATUS, Operation::Status),
     get(KEYS, Operation::Keys),
+    get(SPEND, Operation::Spend),
     AdminPath { path: JOURNAL, get: Some(Operation::Journal), post: Some(Operation::PruneJournal) },
     get(FEED, Operation::Feed),
+    AdminPath { path: AGENTS, get: Some(Operation::Agents), post: Some(Operation::ChangeAgents) },
+    get(LOGS, Operation::Logs),
     get(CONFIG, Operation::Config),
     get(OPENAPI, Operation::OpenApi),
+    AdminPath { path: SESSION, get: Some(Operation::Session), post: Some(Operation::ChangeSession) },
+    get(OVERVIEW, Operation::Overview),
+    get(SESSIONS, Operation::Sessions),
+    get(CHECK, Operation::Check),
+    post(RELOAD, Operation::Reload),
+    post(PROCESS, Operation::Process),
 ];
 
-/// What a path and a method name.
+/// What a path and a method lead to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
     Operation(Operation),
-    /// A path, but not with this method; these are allowed.
+    /// The path exists, but not with this method; these are allowed.
     WrongMethod(&'static str),
     UnknownPath,
 }
@@ -104,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_method_is_told_the_right_ones() {
+    fn a_wrong_method_is_answered_with_the_right_ones() {
         assert_eq!(find(JOURNAL, &Method::HEAD), Lookup::Operation(Operation::Journal));
         assert_eq!(find(JOURNAL, &Method::DELETE), Lookup::WrongMethod("GET, HEAD, POST"));
         assert_eq!(find(BREAKERS, &Method::GET), Lookup::WrongMethod("POST"));

@@ -1,34 +1,39 @@
-//! A gateway says in its store that it is there: where it listens, when it last reported, and which targets it knows.
+//! Reports a gateway to its store: where it listens, when it last reported, and which targets it knows.
 //!
-//! The command line works on the store, perhaps without the gateway's config and environment. What it needs of the gateway is kept as sessions of
-//! the store, which end by themselves: `gateways` lists the nodes, `gateway:NODE` is one of them, `gateway-known:NODE` its keys. A thread of
-//! its own writes them, because a store may block; nothing depends on it but what people are told, and nobody waits long for its end. A start of two gateways at the same moment may
-//! lose one name of the list until its next report.
+//! The command line works on the store, perhaps without the gateway's config and environment. It reads the reports from sessions of the store,
+//! which expire: `gateways` lists the nodes, `gateway:NODE` is one of them, `gateway-known:NODE` its keys. A separate thread writes
+//! them, because a store may block; only what operators see depends on it, and a stop waits for it only briefly. When two gateways start at
+//! the same moment, one name may be missing from the list until its next report.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use koboshi_config::schema::in_effect;
 use koboshi_store::{Node, Row, Store, StoreError};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 
-use crate::admin::known::Known;
+use crate::admin::known::KnownKeys;
 use crate::route::plan::Plan;
 use crate::shared::state::SharedState;
 
-/// How often a gateway looks whether it knows other targets.
+/// How often a gateway checks whether its targets changed.
 const TICK: Duration = Duration::from_millis(250);
-/// A gateway reports after so many looks at the latest.
+/// A gateway reports at least once in this many ticks.
 const TICKS_PER_REPORT: u32 = 40;
-/// One that has not reported for this long is not running, or cannot reach the store.
+/// A gateway checks once in this many ticks whether others came.
+const TICKS_PER_COUNT: u32 = 4;
+/// A gateway that has not reported for this long is not running, or cannot reach the store.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
-/// A start waits no longer for its first report.
-const FIRST_REPORT: Duration = Duration::from_millis(500);
-/// A gateway that is gone is remembered for so long.
+/// How long a start waits for its first report.
+const FIRST_REPORT_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a gateway that is gone stays listed.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// Gateways that are listed.
+/// How many gateways are listed.
 const MAX_GATEWAYS: usize = 200;
 
 const LIST: &str = "gateways";
@@ -40,7 +45,7 @@ pub struct Presence {
     pub node: String,
     /// Where it listens.
     pub address: String,
-    /// Which Koboshi it is.
+    /// Its version of Koboshi.
     pub version: String,
     /// When it started.
     pub started: Timestamp,
@@ -48,10 +53,14 @@ pub struct Presence {
     pub at: Timestamp,
     /// It has stopped.
     pub stopped: bool,
+    /// A few digits that differ where the config in force differs: two gateways of one fleet should have the same ones. Secrets and the
+    /// address are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<String>,
 }
 
 impl Presence {
-    /// Whether it runs, as far as its reports say.
+    /// Whether it runs, according to its reports.
     #[must_use]
     pub fn is_running(&self, now: Timestamp) -> bool {
         !self.stopped && now.duration_since(self.at).unsigned_abs() < MAX_SILENCE
@@ -71,39 +80,39 @@ pub fn gateways(store: &dyn Store, now: Timestamp) -> Result<Vec<Presence>, Stor
     Ok(found)
 }
 
-/// What the gateways of this store know, all together.
+/// The keys that all gateways of this store know.
 ///
 /// # Errors
 /// The store cannot be read now.
-pub fn known(store: &dyn Store, now: Timestamp) -> Result<Known, StoreError> {
-    let mut all = Known::default();
+pub fn known(store: &dyn Store, now: Timestamp) -> Result<KnownKeys, StoreError> {
+    let mut all = KnownKeys::default();
     for node in nodes(store, now)? {
-        if let Some(known) = read::<Known>(store, &known_by(&node), now)? {
+        if let Some(known) = read::<KnownKeys>(store, &known_by(&node), now)? {
             all.add(known);
         }
     }
     Ok(all)
 }
 
-/// The keys of the gateways that run; where none does, of the one that reported last.
+/// The keys of the gateways that run; if none runs, of the one that reported last.
 ///
 /// # Errors
 /// The store cannot be read now.
-pub fn known_now(store: &dyn Store, gateways: &[Presence], now: Timestamp) -> Result<Known, StoreError> {
-    let mut all = Known::default();
+pub fn known_now(store: &dyn Store, gateways: &[Presence], now: Timestamp) -> Result<KnownKeys, StoreError> {
+    let mut all = KnownKeys::default();
     let is_running = |gateway: &&Presence| gateway.is_running(now);
     let last = gateways.last().filter(|_| !gateways.iter().any(|gateway| gateway.is_running(now)));
     for gateway in gateways.iter().filter(is_running).chain(last) {
-        if let Some(known) = read::<Known>(store, &known_by(&gateway.node), now)? {
+        if let Some(known) = read::<KnownKeys>(store, &known_by(&gateway.node), now)? {
             all.add(known);
         }
     }
     Ok(all)
 }
 
-/// Whether what a row says still holds for somebody: its gateway was not stopped, and its API key is one of those that are in use.
+/// Whether a row still applies: its gateway was not stopped, and its API key is still in use.
 #[must_use]
-pub fn is_in_force(row: &Row, gateways: &[Presence], known: &Known) -> bool {
+pub fn is_in_force(row: &Row, gateways: &[Presence], known: &KnownKeys) -> bool {
     let is_stopped =
         |node: &Node| gateways.iter().any(|gateway| gateway.stopped && gateway.node == *node.to_string());
     !row.node.as_ref().is_some_and(is_stopped) && !known.has_replaced(&row.key)
@@ -121,26 +130,26 @@ fn known_by(node: &str) -> String {
     format!("gateway-known:{node}")
 }
 
-/// What a session holds; none where there is none, or where a newer program wrote it.
+/// The content of a session; none where there is none, or where a newer program wrote it.
 fn read<T: DeserializeOwned>(store: &dyn Store, id: &str, now: Timestamp) -> Result<Option<T>, StoreError> {
-    let body = store.session_get(id, now)?;
+    let body = store.note_get(id, now)?;
     Ok(body.and_then(|body| serde_json::from_slice(&body).ok()))
 }
 
 fn write(store: &dyn Store, id: &str, what: &impl Serialize, now: Timestamp) -> Result<(), StoreError> {
     let body = serde_json::to_vec(what).unwrap_or_default();
-    store.session_put(id, &body, RETENTION, now)
+    store.note_put(id, &body, RETENTION, now)
 }
 
-/// Reports for as long as it is there.
+/// Reports until it is dropped.
 pub(crate) struct Reports {
     stop: Option<SyncSender<()>>,
-    /// Hears when the last report is made.
+    /// Receives when the last report is made.
     ended: Mutex<Receiver<()>>,
 }
 
 impl Reports {
-    /// Begins to report. Waits a moment for the first report, so that whoever was told that the gateway listens finds it in the store.
+    /// Begins to report. Waits a moment for the first report, so that a caller that learns that the gateway listens finds it in the store.
     pub(crate) fn start(state: &Arc<SharedState>, address: String) -> std::io::Result<Self> {
         let (stop, stopped) = sync_channel::<()>(1);
         let (first, reported) = sync_channel::<()>(1);
@@ -148,39 +157,51 @@ impl Reports {
         let mut reporter = Reporter::new(Arc::clone(state), address);
         std::thread::Builder::new().name("koboshi-presence".to_owned()).spawn(move || {
             reporter.tick();
-            // Nobody waits any more if the start was given up.
+            // The start may have stopped waiting.
             let _ = first.try_send(());
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
                 reporter.tick();
             }
             reporter.end();
-            // What it holds goes first: whoever waited may want the store for themselves.
+            // Release the state first: the waiting caller may want the store for itself.
             drop(reporter);
             let _ = end.try_send(());
         })?;
-        let _ = reported.recv_timeout(FIRST_REPORT);
+        let _ = reported.recv_timeout(FIRST_REPORT_TIMEOUT);
         Ok(Self { stop: Some(stop), ended: Mutex::new(ended) })
     }
 
-    /// Begins to say in the store that the gateway has stopped.
+    /// Begins to report that the gateway has stopped.
     pub(crate) fn close(&mut self) {
         drop(self.stop.take());
     }
 
-    /// Waits at most this long until that is said. A store that hangs is not waited for.
-    pub(crate) fn finish(&mut self, longest: Duration) {
+    /// Waits at most this long for that report, also if the store hangs.
+    pub(crate) fn finish(&mut self, timeout: Duration) {
         self.close();
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let _ = ended.recv_timeout(longest);
+        let _ = ended.recv_timeout(timeout);
     }
+}
+
+/// A few digits of the config in force, without what differs between machines.
+fn config_digits(plan: &Plan) -> String {
+    let mut shown = in_effect(&plan.config);
+    if let Some(serve) = shown.get_mut("serve").and_then(Value::as_object_mut) {
+        serve.remove("listen");
+    }
+    let hash = Sha256::digest(shown.to_string().as_bytes());
+    hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }
 
 struct Reporter {
     state: Arc<SharedState>,
     presence: Presence,
-    known: Known,
-    /// What was looked at when `known` was made.
+    known: KnownKeys,
+    /// The state from which `known` was made.
     checked: Option<(Arc<Plan>, u64, usize)>,
+    /// The gateways that were listed when they were counted last.
+    counted: Vec<String>,
     ticks: u32,
 }
 
@@ -194,22 +215,27 @@ impl Reporter {
             started: now,
             at: now,
             stopped: false,
+            config: None,
         };
-        Self { state, presence, known: Known::default(), checked: None, ticks: 0 }
+        Self { state, presence, known: KnownKeys::default(), checked: None, counted: Vec::new(), ticks: 0 }
     }
 
     fn tick(&mut self) {
-        // A store that is away is told of elsewhere; the next look tries again.
+        // An unreachable store is reported elsewhere; the next tick tries again.
         if self.is_other() && self.write_known().is_err() {
             self.checked = None;
         }
         if self.ticks == 0 && self.report().is_err() {
             return;
         }
+        if self.ticks.is_multiple_of(TICKS_PER_COUNT) && self.count(self.ticks == 0).is_err() {
+            // Gateways that are gone are counted at the next report at the latest.
+            self.counted.clear();
+        }
         self.ticks = (self.ticks + 1) % TICKS_PER_REPORT;
     }
 
-    /// Whether there may be other targets than at the last look.
+    /// Whether there may be other targets than at the last check.
     fn is_other(&mut self) -> bool {
         let targets = &self.state.targets;
         let now = (self.state.plan(), targets.generation(), targets.count());
@@ -221,8 +247,34 @@ impl Reporter {
         other
     }
 
+    /// Finds the place of this gateway among those that run: after a rest each lets its requests follow at a pace that their number decides.
+    fn count(&mut self, always: bool) -> Result<(), StoreError> {
+        let (store, now) = (&*self.state.store, self.state.wall());
+        let listed = nodes(store, now)?;
+        if !always && listed == self.counted {
+            return Ok(());
+        }
+        let own = &self.presence.node;
+        let (mut rank, mut running) = (0_u32, 1_u32);
+        for node in listed.iter().filter(|node| *node != own) {
+            if read::<Presence>(store, &of(node), now)?.is_some_and(|other| other.is_running(now)) {
+                running = running.saturating_add(1);
+                rank = rank.saturating_add(u32::from(node < own));
+            }
+        }
+        self.state.reopenings.set_place(rank, running);
+        self.counted = listed;
+        Ok(())
+    }
+
     fn write_known(&mut self) -> Result<(), StoreError> {
-        let known = Known::of_state(&self.state, &self.state.plan());
+        let config = Some(config_digits(&self.state.plan()));
+        if self.presence.config != config {
+            self.presence.config = config;
+            // Reported at once.
+            self.ticks = 0;
+        }
+        let known = KnownKeys::of_state(&self.state, &self.state.plan());
         if known != self.known {
             write(&*self.state.store, &known_by(&self.presence.node), &known, self.state.wall())?;
             self.known = known;
@@ -237,7 +289,7 @@ impl Reporter {
         if !nodes.contains(&self.presence.node) {
             let mut there = Vec::new();
             for node in nodes {
-                if store.session_get(&of(&node), now)?.is_some() {
+                if store.note_get(&of(&node), now)?.is_some() {
                     there.push(node);
                 }
             }
@@ -248,7 +300,7 @@ impl Reporter {
         }
         // A store that was emptied or replaced has lost the keys too.
         let known_by = known_by(&self.presence.node);
-        if store.session_get(&known_by, now)?.is_none() {
+        if store.note_get(&known_by, now)?.is_none() {
             write(store, &known_by, &self.known, now)?;
         }
         write(store, &of(&self.presence.node), &self.presence, now)
@@ -256,7 +308,7 @@ impl Reporter {
 
     fn end(&mut self) {
         self.presence.stopped = true;
-        // It is remembered as one that fell silent, where the store is away.
+        // If the store is unreachable, the gateway stays listed as one that stopped reporting.
         let _ = self.report();
     }
 }

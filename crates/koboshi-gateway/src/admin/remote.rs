@@ -1,12 +1,12 @@
-//! Asks a running gateway what operators ask and tells it what they order, from another process: the client of `/koboshi/…`.
+//! The client of the admin API (`/koboshi/…`): queries a running gateway and sends it orders, from another process.
 //!
-//! It blocks, and is made for a command that asks once. The admin key is sent as a bearer token and stands in no message. What the answers mean is the
-//! caller's business.
+//! It blocks, and is made for a command that asks once. The admin key is sent as a bearer token and appears in no message. The caller
+//! interprets the answers.
 
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request};
 use koboshi::redact::Redactor;
 use serde::de::DeserializeOwned;
@@ -17,64 +17,64 @@ use tokio::time::timeout;
 use crate::http::upstream::one_shot::{ConnectFailure, OneShotError};
 use crate::http::upstream::{OneShotClient, USER_AGENT_VALUE};
 
-/// Until a gateway has answered.
-const ANSWER: Duration = Duration::from_secs(15);
-/// No answer of a gateway is longer.
-const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
-/// So much of what a gateway says against an order is shown.
+/// How long a gateway may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+/// Longer answers are refused.
+const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+/// How much of a gateway's error message is shown.
 const MAX_MESSAGE: usize = 500;
 
-/// A gateway that is asked over the network.
+/// A gateway that is queried over the network.
 pub struct Remote {
     client: OneShotClient,
     address: String,
     key: Option<HeaderValue>,
+    /// The language that its answers are to be in.
+    language: Option<&'static str>,
     runtime: Runtime,
 }
 
-/// Why a gateway did not do what it was asked.
+/// Why a gateway did not answer or obey.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// The address is none.
+    /// The address is invalid.
     #[error("{0}")]
     Address(String),
     /// The key cannot be sent.
     #[error("the admin key must be printable text without line breaks")]
     Key,
-    /// Nobody answered.
+    /// There was no answer.
     #[error("cannot reach the gateway at {0}: {1}")]
     Away(String, String),
-    /// Nobody listens there.
+    /// The connection was refused.
     #[error(
         "cannot reach the gateway at {0}: nothing listens there. Is `koboshi serve` running? If it listens elsewhere, name its address with --url \
          (or KOBOSHI_URL); `koboshi serve` prints it when it starts"
     )]
     Refused(String),
-    /// It was asked over TLS and does not speak it.
+    /// The caller used TLS and the gateway does not.
     #[error("cannot reach the gateway at {0}: it speaks plain HTTP, not TLS. Ask it with --url {1}")]
     Plain(String, String),
-    /// It wants the admin key.
+    /// It wants the admin key; what it said.
     #[error(
-        "the gateway at {0} wants its admin key: put it into KOBOSHI_ADMIN_KEY, or into a file for --admin-key-file. \
-         (Without `admin.sha256` in its config it only answers on its own machine.)"
+        "the gateway at {0} refused: {1} (This command reads the admin key from KOBOSHI_ADMIN_KEY, or from a file that --admin-key-file names; \
+         none was sent.)"
     )]
-    NoKey(String),
-    /// The admin key is another one.
-    #[error(
-        "the gateway at {0} does not accept this admin key: `admin.sha256` of its config is that of another one"
-    )]
-    WrongKey(String),
+    NoKey(String, String),
+    /// It does not take this admin key; what it said.
+    #[error("the gateway at {0} does not accept this admin key: {1}")]
+    WrongKey(String, String),
     /// There is no such interface.
     #[error("{0} is not a Koboshi gateway, or an older one: it does not know {1}")]
     Unknown(String, String),
-    /// It refuses what was asked.
+    /// It refuses the request.
     #[error("the gateway at {0} answered {1}: {2}")]
     Denied(String, u16, String),
 }
 
 impl Remote {
-    /// The gateway at this address, such as `http://127.0.0.1:4141`; the `/v1` of a client's address may stand at its end.
+    /// The gateway at this address, such as `http://127.0.0.1:4141`, with or without the `/v1` of a client's address.
     ///
     /// # Errors
     /// The address or the key cannot be used.
@@ -82,7 +82,7 @@ impl Remote {
         let bare = address.trim_end_matches('/');
         let bare = bare.strip_suffix("/v1").unwrap_or(bare).trim_end_matches('/');
         let whole = if bare.contains("://") { bare.to_owned() } else { format!("http://{bare}") };
-        let client = OneShotClient::at(&whole, LONGEST_ANSWER).map_err(|_| {
+        let client = OneShotClient::at(&whole, MAX_ANSWER_BYTES).map_err(|_| {
             RemoteError::Address(format!(
                 "{:?} is not the address of a gateway: write it like http://127.0.0.1:4141",
                 Redactor::new().excerpt(address, MAX_MESSAGE)
@@ -95,16 +95,23 @@ impl Remote {
         });
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| RemoteError::Away(whole.clone(), error.to_string()))?;
-        Ok(Self { client, address: whole, key: key.transpose()?, runtime })
+        Ok(Self { client, address: whole, key: key.transpose()?, language: None, runtime })
     }
 
-    /// What to call it.
+    /// The same, and what it says is to be in this language: a tag such as `ja`.
+    #[must_use]
+    pub fn in_language(mut self, tag: &'static str) -> Self {
+        self.language = Some(tag);
+        self
+    }
+
+    /// Its address.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// Asks.
+    /// Queries.
     ///
     /// # Errors
     /// It cannot be reached or refuses.
@@ -112,7 +119,7 @@ impl Remote {
         self.ask(Method::GET, path, Bytes::new())
     }
 
-    /// Orders.
+    /// Sends an order.
     ///
     /// # Errors
     /// It cannot be reached or refuses.
@@ -130,23 +137,26 @@ impl Remote {
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, USER_AGENT_VALUE.clone());
+        if let Some(tag) = self.language {
+            headers.insert(ACCEPT_LANGUAGE, HeaderValue::from_static(tag));
+        }
         if let Some(key) = &self.key {
             headers.insert(AUTHORIZATION, key.clone());
         }
-        let answered = self.runtime.block_on(async { timeout(ANSWER, self.client.send(request)).await });
+        let answered =
+            self.runtime.block_on(async { timeout(ANSWER_TIMEOUT, self.client.send(request)).await });
         let answer = answered
-            .map_err(|_| away(format!("no answer within {} s", ANSWER.as_secs())))?
+            .map_err(|_| away(format!("no answer within {} s", ANSWER_TIMEOUT.as_secs())))?
             .map_err(|error| self.unanswered(&error))?;
         let (status, body) = (answer.status().as_u16(), answer.into_body());
         match status {
             200 => serde_json::from_slice(&body).map_err(|_| self.unknown(path)),
-            401 if self.key.is_none() => Err(RemoteError::NoKey(self.address.clone())),
-            401 => Err(RemoteError::WrongKey(self.address.clone())),
+            401 => Err(self.unauthorized(&body, path)),
             _ => Err(self.refused(status, &body, path)),
         }
     }
 
-    /// Why nobody answered, with what to do where that is known.
+    /// Why there was no answer, with what to do where that is known.
     fn unanswered(&self, error: &OneShotError) -> RemoteError {
         let address = self.address.clone();
         match error.downcast_ref::<ConnectFailure>() {
@@ -164,12 +174,24 @@ impl Remote {
         RemoteError::Unknown(self.address.clone(), path.to_owned())
     }
 
-    /// What the gateway said, or that it is none.
+    /// Why the gateway wants another key, in its own words: whether it has an admin key at all, only it knows.
+    fn unauthorized(&self, body: &[u8], path: &str) -> RemoteError {
+        let RemoteError::Denied(address, _, said) = self.refused(401, body, path) else {
+            return self.unknown(path);
+        };
+        if self.key.is_none() {
+            RemoteError::NoKey(address, said)
+        } else {
+            RemoteError::WrongKey(address, said)
+        }
+    }
+
+    /// The gateway's error message, or that it is no gateway.
     fn refused(&self, status: u16, body: &[u8], path: &str) -> RemoteError {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let error = body.get("error");
         let message = error.and_then(|error| error.get("message")).and_then(Value::as_str);
-        // A gateway names what is wrong in an order; where it names nothing, it has no such interface.
+        // A gateway names what is wrong in an order; where it names nothing, it has no such path.
         let param = error.and_then(|error| error.get("param")).is_some_and(|param| !param.is_null());
         match message {
             Some(message) if status != 404 || param => {

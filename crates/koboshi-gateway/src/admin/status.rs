@@ -1,7 +1,7 @@
-//! What cannot be used now and which keys there are: what the command line shows and needs, for a gateway that is asked over the network.
+//! What cannot be used now and which keys exist, for commands that query a gateway over the network.
 //!
-//! The rows are those of the store, as the command line reads them from a file. If the store is away, they are those that this process knows,
-//! and the answer says so.
+//! The rows are those of the store, as the command line reads them from a file. If the store is unreachable, the rows are those that this
+//! process knows, and the answer says so.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{AdminRequest, REDACTOR, no_answer};
-use crate::admin::known::Known;
+use crate::admin::known::KnownKeys;
 use crate::admin::presence::{self, Presence};
 use crate::reply::refusal::Refusal;
 use crate::route::target::Target;
 
-/// An answer waits no longer for what is not yet written.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// So much is shown of what a provider said.
-const LONGEST_DETAIL: usize = 300;
-/// Clients may make up any number of names.
+/// How long an answer waits for records that are not yet written.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+/// How much of a provider's message is shown.
+const MAX_DETAIL: usize = 300;
+/// How many unwritten models are shown: clients may make up any number of names.
 const MAX_UNWRITTEN: usize = 200;
 
 /// What cannot be used now.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Status {
-    /// Where it is kept.
+    /// Where the state is stored.
     store: String,
     /// When this was read.
     #[schema(value_type = String)]
@@ -39,20 +39,20 @@ pub(super) struct Status {
     rows: Vec<Row>,
     /// Records that this Koboshi cannot read.
     unreadable: Vec<UnreadableView>,
-    /// The processes that share the store, as far as they reported.
+    /// The processes that share the store and have reported.
     #[schema(value_type = Vec<GatewayView>)]
     gateways: Vec<Presence>,
     /// Why the store cannot be read; the rows are then what this process knows.
     trouble: Option<String>,
 }
 
-/// One key that does not just work.
+/// A key that is out of use, or nearly.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RowView {
     key: String,
     /// `parked`, `cooling`, `absent`, `held`, `forced_open`, `open`, `probing`, `due`, `disabled` or `forced_closed`.
     state: String,
-    /// Nothing goes through.
+    /// Whether it stops all requests.
     stops: bool,
     /// Class of the cooldown, or the limit; none for a breaker.
     reason: Option<String>,
@@ -60,11 +60,11 @@ pub(super) struct RowView {
     consecutive: u32,
     since: Option<String>,
     until: Option<String>,
-    /// What was said: the provider's message, the operator's reason, the last fault before a breaker opened.
+    /// The provider's message, the operator's reason, or the last fault before a breaker opened.
     detail: String,
     /// Whose breaker it is.
     node: Option<String>,
-    /// Why a breaker is as it is, such as `{"consecutive": {"failures": 5}}`.
+    /// Why a breaker is in its mode, such as `{"consecutive": {"failures": 5}}`.
     why: Option<serde_json::Value>,
 }
 
@@ -85,6 +85,8 @@ pub(super) struct GatewayView {
     /// When it reported last.
     at: String,
     stopped: bool,
+    /// A few digits that differ where the config in force differs.
+    config: Option<String>,
 }
 
 /// What is in cooldown, parked, limited or open: since when, until when, why.
@@ -92,9 +94,9 @@ pub(super) struct GatewayView {
     responses((status = 200, description = "What cannot be used now, worst first", body = Status)))]
 pub(super) async fn read(request: &AdminRequest<'_>) -> Result<Status, Refusal> {
     let state = &request.core.state;
-    state.keep_in_step();
+    state.sync_with_store();
     let now = state.wall();
-    let own = Known::of_state(state, request.plan);
+    let own = KnownKeys::of_state(state, request.plan);
     let mut status =
         match request.ask_store(move |ledger, store| Ok(read_status(ledger, store, &own, now))).await {
             Ok(status) => status,
@@ -104,7 +106,8 @@ pub(super) async fn read(request: &AdminRequest<'_>) -> Result<Status, Refusal> 
     Ok(status)
 }
 
-/// EntryKind this gateway knows and does not write down: models that clients ask for, that no route names and that their provider does not have.
+/// Models that this gateway knows to be absent and does not write down: clients ask for them, no route names them, and their provider does
+/// not have them.
 fn unwritten(request: &AdminRequest<'_>) -> Vec<Row> {
     let state = &request.core.state;
     let (now, wall) = (state.now(), state.wall());
@@ -112,7 +115,7 @@ fn unwritten(request: &AdminRequest<'_>) -> Vec<Row> {
         let left = target.absent_until(now)?.since(now);
         let detail = target.causes.absent().map(|fault| fault.detail).unwrap_or_default();
         Some(Row {
-            detail: REDACTOR.excerpt(&detail, LONGEST_DETAIL),
+            detail: REDACTOR.excerpt(&detail, MAX_DETAIL),
             until: wall.checked_add(left).ok(),
             ..Row::new(target.scopes.target.clone()?, RowState::Absent)
         })
@@ -120,9 +123,9 @@ fn unwritten(request: &AdminRequest<'_>) -> Vec<Row> {
     state.targets.all().into_iter().filter_map(row).take(MAX_UNWRITTEN).collect()
 }
 
-fn read_status(ledger: &Ledger, store: &dyn Store, own: &Known, now: Timestamp) -> Status {
-    // A store that is away says so in its own answer.
-    let _ = ledger.flush(PATIENCE);
+fn read_status(ledger: &Ledger, store: &dyn Store, own: &KnownKeys, now: Timestamp) -> Status {
+    // If the store is unreachable, its own answer says so.
+    let _ = ledger.flush(FLUSH_TIMEOUT);
     let loaded = match store.load() {
         Ok(loaded) => loaded,
         Err(error) => return Status::from_memory(ledger, store, error.to_string(), now),
@@ -132,7 +135,7 @@ fn read_status(ledger: &Ledger, store: &dyn Store, own: &Known, now: Timestamp) 
     let more = more.and_then(|found| Ok((presence::known_now(store, &found, now)?, found)));
     let (gateways, trouble) = match more {
         Ok((mut known, found)) => {
-            // What this gateway has now may not be written yet.
+            // The current keys of this gateway may not be written yet.
             known.add(own.clone());
             rows.retain(|row| presence::is_in_force(row, &found, &known));
             (found, None)
@@ -152,7 +155,7 @@ fn read_status(ledger: &Ledger, store: &dyn Store, own: &Known, now: Timestamp) 
 }
 
 impl Status {
-    /// What this process knows, where its store cannot be read.
+    /// The rows that this process knows, where its store cannot be read.
     fn from_memory(ledger: &Ledger, store: &dyn Store, trouble: String, now: Timestamp) -> Self {
         Self {
             store: store.place().to_owned(),
@@ -166,7 +169,7 @@ impl Status {
     }
 }
 
-/// What this process knows without its store.
+/// The records of this process.
 fn in_memory(ledger: &Ledger) -> Vec<Named> {
     let mut records = Vec::new();
     for key in ledger.keys() {
@@ -186,25 +189,26 @@ fn in_memory(ledger: &Ledger) -> Vec<Named> {
 /// The keys that exist.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct KeyList {
-    /// One for each target and for each API key of a provider: what knowledge about it is filed under (`target`, `key`, `account`, `model`,
-    /// `provider`, `limits`).
+    /// One for each target and for each API key of a provider: the keys under which knowledge about it is stored (`target`, `key`, `account`,
+    /// `model`, `provider`, `limits`).
     targets: Vec<serde_json::Value>,
     /// Names that clients ask for, each with its chain.
     routes: Vec<serde_json::Value>,
-    /// Other keys of which something was learned.
+    /// Other keys that have records.
     learned: Vec<String>,
 }
 
-/// Every key that an order can be about.
+/// Every key that an order can name.
 #[utoipa::path(get, path = super::paths::KEYS, tag = "targets",
     responses((status = 200, description = "The keys of all targets that the config names or that were asked for", body = KeyList)))]
-pub(super) fn keys(request: &AdminRequest<'_>) -> Known {
+pub(super) fn keys(request: &AdminRequest<'_>) -> KnownKeys {
     known(request)
 }
 
-/// Every key that this gateway knows of.
-pub(super) fn known(request: &AdminRequest<'_>) -> Known {
-    let mut known = Known::of_state(&request.core.state, request.plan);
+/// Every key that this gateway knows.
+pub(super) fn known(request: &AdminRequest<'_>) -> KnownKeys {
+    let mut known = KnownKeys::of_state(&request.core.state, request.plan);
     known.add_ledger(&request.core.state.ledger, request.core.state.wall());
+    known.add_agents(&request.plan.config);
     known
 }

@@ -1,4 +1,4 @@
-//! How every target fares, and why.
+//! The health of every target, and its reasons.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use super::{AdminRequest, REDACTOR};
 use crate::route::target::Target;
 use crate::shared::state::SharedState;
 
-/// The longest text of a provider that is shown.
+/// How much of a provider's message is shown.
 const MAX_DETAIL: usize = 300;
 
 /// Every target that is known.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct TargetList {
-    /// Targets that were asked, and those that the routes name.
+    /// Targets that were used, and those that the routes name.
     pub(super) targets: Vec<TargetView>,
 }
 
@@ -37,39 +37,39 @@ pub(super) struct TargetView {
     model: String,
     /// What happens to a request for it.
     health: Health,
-    /// Why, in one sentence; none where it is well.
+    /// Why, in one sentence; none where it is healthy.
     why: Option<String>,
     /// Since the gateway started.
     attempts: u64,
     breaker: BreakerView,
-    /// What it rests for: itself, its key, its account, its model, its provider.
+    /// Cooldowns of the target, its key, its account, its model and its provider.
     rests: Vec<RestView>,
     gate: GateView,
-    /// How the breakers of other processes stand for it.
-    elsewhere: Vec<Elsewhere>,
+    /// The breakers of other processes for this target.
+    elsewhere: Vec<OtherBreaker>,
 }
 
 /// What happens to a request for a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Health {
-    /// It is asked.
+    /// It gets requests.
     Well,
-    /// A few requests find out whether it is back.
+    /// A few requests probe whether it is back.
     Probing,
     /// Its breaker is open.
     Open,
-    /// It rests until a time.
+    /// It is in cooldown until a time.
     Cooling,
-    /// It rests until a person resumes it.
+    /// It is in cooldown until an operator resumes it.
     Parked,
-    /// Its gate is closed: a limit of the provider's.
+    /// Its gate is closed by a limit of the provider.
     Held,
     /// The provider has no such model.
     Absent,
-    /// An operator's word keeps it from being asked.
+    /// An operator took it out of use.
     ForcedOpen,
-    /// An operator's word keeps it in use.
+    /// An operator keeps it in use.
     ForcedClosed,
     /// An operator switched its breaker off.
     Disabled,
@@ -91,16 +91,16 @@ struct BreakerView {
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(super) struct RestView {
     key: String,
-    /// `cooling`, `parked`, `absent` (the provider has no such model), or `due`: it is over and nobody has tried since.
+    /// `cooling`, `parked`, `absent` (the provider has no such model), or `due`: it is over and no request has tried since.
     state: &'static str,
     /// Why: `rate_limit`, `quota`, `auth`, `person`, …
     reason: &'static str,
     since: Timestamp,
-    /// None where a person must decide.
+    /// None where an operator must decide.
     until: Option<Timestamp>,
     /// Failures in a row.
     consecutive: u32,
-    /// What was said, without secrets.
+    /// The stated reason, without secrets.
     said: String,
 }
 
@@ -111,11 +111,11 @@ struct GateView {
     held_by: Option<&'static str>,
     /// For how many seconds, if that is known.
     opens_in: Option<f64>,
-    /// Requests on their way.
+    /// Requests in progress.
     in_flight: u32,
-    /// Requests that wait for their turn.
+    /// Requests that wait in the queue.
     waiting: usize,
-    /// What is left of the provider's limits, as far as its answers say.
+    /// What is left of the provider's limits, according to its answers.
     levels: Vec<LevelView>,
 }
 
@@ -129,7 +129,7 @@ struct LevelView {
 
 /// Another process's breaker for the same target.
 #[derive(Debug, Serialize, ToSchema)]
-struct Elsewhere {
+struct OtherBreaker {
     node: String,
     mode: &'static str,
     until: Option<Timestamp>,
@@ -142,7 +142,7 @@ pub(super) fn list(request: &AdminRequest<'_>) -> TargetList {
     TargetList { targets: known(request).iter().map(|target| view(&request.core.state, target)).collect() }
 }
 
-/// Every target that was asked or that a route names.
+/// Every target that was used or that a route names.
 pub(super) fn known(request: &AdminRequest<'_>) -> Vec<Arc<Target>> {
     request.core.state.targets.all()
 }
@@ -180,7 +180,7 @@ pub(super) fn view(state: &SharedState, target: &Target) -> TargetView {
         gate: gate_view(&gate),
         elsewhere: others
             .filter(|(node, _)| node != own)
-            .map(|(node, seen)| Elsewhere {
+            .map(|(node, seen)| OtherBreaker {
                 node: node.to_string(),
                 mode: seen.mode_at(wall).name(),
                 until: seen.until.filter(|until| *until > wall),
@@ -189,7 +189,7 @@ pub(super) fn view(state: &SharedState, target: &Target) -> TargetView {
     }
 }
 
-/// What a key rests for, if it does.
+/// The cooldown of a key, if it has one.
 pub(super) fn rest_view(key: &ScopeKey, cooldown: &Cooldown, wall: Timestamp) -> Option<RestView> {
     let (state, rest, until): (_, &Rest, _) = match cooldown.standing(wall) {
         Standing::Cooling { rest, until } if rest.is_absence() => ("absent", rest, Some(until)),
@@ -209,7 +209,7 @@ pub(super) fn rest_view(key: &ScopeKey, cooldown: &Cooldown, wall: Timestamp) ->
     })
 }
 
-/// The gravest thing that is known about a target.
+/// The worst condition of a target.
 fn judge(
     target: &Target,
     mode: Mode,
@@ -262,7 +262,7 @@ fn gate_view(gate: &GateSnapshot) -> GateView {
         levels: gate
             .levels
             .iter()
-            .map(|level| LevelView { limit: level.limit.name(), left: level.left, most: level.most })
+            .map(|level| LevelView { limit: level.limit.name(), left: level.left, most: level.max })
             .collect(),
     }
 }

@@ -1,46 +1,55 @@
-//! What is told when no target answered.
+//! Which fault the client gets when no target answered.
 //!
-//! The same faults lead to the same error, whether the targets were asked just now, are out of use since an earlier request, or some of each:
-//! every target has one fault, and the fault that ends soonest is told. One that passes by itself and states no end may end at any
-//! moment, so it comes first; then those with an end, by that end; then those that somebody must mend. Of equals the first in the chain is
-//! told. What a breaker decides by itself has no say in this order: its pauses are ours and grow from one request to the next.
+//! The same faults lead to the same error, whether the targets failed just now, are out of use since an earlier request, or both:
+//! every target has one fault, and the client gets the one that ends soonest. A fault that passes by itself and states no end may end at any
+//! moment, so it comes first; then those with an end, by that end; then those that an operator must fix. Of equals the first in the chain
+//! wins. A breaker's pauses do not change this order: they are ours and grow from one request to the next.
 //!
-//! A fault that only this request caused (another target would say the same) is told as it is.
+//! A fault that only this request caused (another target would answer the same) is returned as it is.
 
 use jiff::Timestamp;
+use koboshi::breaker::Mode;
 use koboshi::call::{End, Failed};
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::key::ScopeKey;
 use koboshi::time::Moment;
 
+use crate::attempt::ErrorFields;
 use crate::attempt::journey::Journey;
 use crate::attempt::unavailable::Unavailable;
 use crate::route::target::Target;
 
-/// How a journey ended that brought no answer.
+/// The end of a journey without an answer.
 #[derive(Debug)]
 pub(crate) struct JourneyEnd {
-    /// What to tell.
+    /// The fault for the client.
     pub(crate) fault: Box<Fault>,
     pub(crate) failed: Vec<Failed>,
-    /// When the fault ends, as it was stated or decided. A time and no length: a length would be counted from another moment each time it is
+    /// When the fault ends, as stated or decided. A time and not a length: a length would be counted from another moment each time it is
     /// passed on.
     pub(crate) until: Option<Timestamp>,
-    /// Nobody was asked.
+    /// No target was asked.
     pub(crate) untried: bool,
+    /// Every target is out of use from now on until a time that is known, so the gateway would ask none of them before then.
+    pub(crate) rests: bool,
     /// What an operator must resume, once the cause is fixed.
     pub(crate) parked: Option<ScopeKey>,
-    /// More about the chain, where the fault is one of several. Boxed: an end is handed on as an error, and those are small.
+    /// How the provider named the mistake of the request, in fields that the client knows.
+    pub(crate) fields: Option<Box<ErrorFields>>,
+    /// More about the chain, where the fault is one of several. Boxed, because errors must be small.
     pub(crate) chain: Option<Box<Chain>>,
 }
 
-/// What is known of a chain of which no target answered.
+/// What is known of a chain without an answer.
 #[derive(Debug)]
 pub(crate) struct Chain {
-    /// When a breaker lets the next request through. It is no end of the fault and told to programs only.
+    /// When a breaker admits the next request, where every usable target is behind one. It is not the end of the fault, and only programs
+    /// get it.
     pub(crate) next_probe: Option<Timestamp>,
-    /// Where every target failed or is out of use: their places with their faults.
+    /// If every target failed or is out of use: their places with their faults.
     pub(crate) all: Vec<(usize, Kind)>,
+    /// The place of the target whose fault the client gets.
+    told: usize,
 }
 
 impl JourneyEnd {
@@ -52,7 +61,13 @@ impl JourneyEnd {
     /// With this fault, after these.
     fn after(fault: Box<Fault>, failed: Vec<Failed>) -> Self {
         let until = fault.until();
-        Self { fault, failed, until, untried: false, parked: None, chain: None }
+        Self { fault, failed, until, untried: false, rests: false, parked: None, fields: None, chain: None }
+    }
+
+    /// The place of the target whose fault the client gets, where it is the fault of one target.
+    pub(crate) fn target(&self) -> Option<usize> {
+        let last = || self.failed.last().filter(|last| last.fault.kind == self.fault.kind);
+        self.chain.as_ref().map(|chain| chain.told).or_else(|| Some(last()?.target))
     }
 }
 
@@ -61,13 +76,15 @@ impl JourneyEnd {
 enum Recovery {
     AnyMoment,
     At(Timestamp),
-    /// When somebody mends something.
+    /// When an operator fixes something.
     Mended,
 }
 
 /// Why one target did not answer.
 struct TargetFailure {
     place: usize,
+    /// What the list of all targets says of it: its own fault. An account that is out of use as well is named once, as the fault.
+    listed: Kind,
     recovery: Recovery,
     fault: Box<Fault>,
     until: Option<Timestamp>,
@@ -82,18 +99,27 @@ impl TargetFailure {
             Some(until) => Recovery::At(until),
             None => Recovery::AnyMoment,
         };
-        Self { place, recovery, fault, until, parked: None }
+        Self { place, listed: fault.kind, recovery, fault, until, parked: None }
     }
 }
 
 impl Journey<'_> {
-    /// No more attempts: what to tell.
+    /// Ends the journey with this fault.
     pub(crate) fn give_up(&mut self, mut fault: Box<Fault>) -> JourneyEnd {
         self.name_deadline(&mut fault, self.core.state.now());
         JourneyEnd::after(fault, self.call.failures().to_vec())
     }
 
-    /// The last attempt failed like this, and nothing of its answer has reached the client.
+    /// Ends the journey because the target at this place was asked to continue an answer and gave another one, so the first answer stays cut.
+    pub(crate) fn give_up_after_other_answer(&mut self, fault: Box<Fault>, place: usize) -> JourneyEnd {
+        let mut ended = self.give_up(fault);
+        let mut other = Box::new(Fault::of(Kind::ResponseInvalid, "gateway.differs"));
+        (other.sub, other.status) = (Some(Sub::Differs), Some(200));
+        ended.failed.push(Failed { target: place, fault: other });
+        ended
+    }
+
+    /// Ends the journey after an attempt that failed before the client got any content.
     pub(crate) fn give_up_before_content(&mut self, mut fault: Box<Fault>) -> JourneyEnd {
         let now = self.core.state.now();
         self.name_deadline(&mut fault, now);
@@ -111,7 +137,7 @@ impl Journey<'_> {
             }
             _ if self.unwritable.len() == self.targets.len() => {
                 let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.translation"));
-                fault.sub = Some(Sub::Capability);
+                (fault.sub, fault.advice.other) = (Some(Sub::Capability), true);
                 JourneyEnd::unasked(fault)
             }
             End::Nothing if now >= self.context.deadline => {
@@ -119,31 +145,30 @@ impl Journey<'_> {
                 fault.sub = Some(self.context.deadline_sub());
                 JourneyEnd::unasked(fault)
             }
-            end => {
+            _ => {
                 let unknown = Box::new(Fault::of(Kind::CoolingDown, "gateway.unavailable"));
-                let mut ended = self.of_chain(&[], now).unwrap_or_else(|| JourneyEnd::unasked(unknown));
-                let until = if let End::Refused(refused) = end { refused.until } else { None };
-                if let Some((chain, until)) = ended.chain.as_mut().zip(until) {
-                    chain.next_probe = self.core.state.wall().checked_add(until.since(now)).ok();
-                }
-                ended
+                self.of_chain(&[], now).unwrap_or_else(|| JourneyEnd::unasked(unknown))
             }
         }
     }
 
-    /// The last fault is told where it is about this request alone, else the chain's.
+    /// The last fault where it concerns this request alone, else the chain's.
     fn failure_after(&self, last: Box<Fault>, failed: Vec<Failed>, now: Moment) -> JourneyEnd {
         let is_of_request = !last.advice.other || now >= self.context.deadline;
-        if is_of_request || !self.counts_against_health {
-            return JourneyEnd::after(last, failed);
-        }
-        match self.of_chain(&failed, now) {
-            Some(ended) => JourneyEnd { failed, untried: false, ..ended },
-            None => JourneyEnd::after(last, failed),
-        }
+        let ended = if is_of_request || !self.counts_against_health {
+            JourneyEnd::after(last, failed)
+        } else {
+            match self.of_chain(&failed, now) {
+                Some(ended) => JourneyEnd { failed, untried: false, ..ended },
+                None => JourneyEnd::after(last, failed),
+            }
+        };
+        // Fields that another target named do not belong to this fault.
+        let fields = self.fields.clone().filter(|fields| ended.target() == Some(fields.place));
+        JourneyEnd { fields, ..ended }
     }
 
-    /// The fault that ends soonest, where these were asked in vain.
+    /// The fault of the chain that ends soonest.
     fn of_chain(&self, failed: &[Failed], now: Moment) -> Option<JourneyEnd> {
         let wall = self.core.state.wall();
         let places = self.targets.iter().enumerate();
@@ -151,10 +176,35 @@ impl Journey<'_> {
             places.filter_map(|(place, target)| self.why(place, target, failed, now, wall)).collect();
         let is_whole = whys.len() == self.targets.len();
         let all =
-            if is_whole { whys.iter().map(|why| (why.place, why.fault.kind)).collect() } else { Vec::new() };
-        let TargetFailure { fault, until, parked, .. } = whys.into_iter().min_by_key(|why| why.recovery)?;
-        let chain = Some(Box::new(Chain { next_probe: None, all }));
-        Some(JourneyEnd { until, parked, chain, ..JourneyEnd::unasked(fault) })
+            if is_whole { whys.iter().map(|why| (why.place, why.listed)).collect() } else { Vec::new() };
+        let TargetFailure { fault, until, parked, place, .. } =
+            whys.into_iter().min_by_key(|why| why.recovery)?;
+        let chain = Some(Box::new(Chain { next_probe: self.next_probe(now, wall), all, told: place }));
+        let rests = self.rests(now);
+        Some(JourneyEnd { until, parked, chain, rests, ..JourneyEnd::unasked(fault) })
+    }
+
+    /// Whether every target is out of use until a known time.
+    fn rests(&self, now: Moment) -> bool {
+        let until =
+            |target: &Target| Unavailable::of(&self.core.state, target, now).and_then(|why| why.until);
+        self.targets
+            .iter()
+            .enumerate()
+            .all(|(place, target)| self.unwritable.contains(&place) || until(target).is_some())
+    }
+
+    /// When the first breaker of the chain admits a request; none where a target would be asked at once, or no breaker is open.
+    fn next_probe(&self, now: Moment, wall: Timestamp) -> Option<Timestamp> {
+        let mut soonest: Option<Moment> = None;
+        for (place, target) in self.targets.iter().enumerate() {
+            if self.unwritable.contains(&place) || Unavailable::of(&self.core.state, target, now).is_some() {
+                continue;
+            }
+            let until = target.breaker.refusal_last(now)?.until;
+            soonest = [soonest, until].into_iter().flatten().min();
+        }
+        wall.checked_add(soonest?.since(now)).ok()
     }
 
     /// Why a target did not answer: what keeps it out of use now, else its last failure in this request, else its breaker.
@@ -172,18 +222,23 @@ impl Journey<'_> {
         if let Some(why) = Unavailable::of(state, target, now).or(skipped.filter(|_| last.is_none())) {
             let failure = TargetFailure::new(place, why.fault(state, target), why.stated_until(target), wall);
             let parked = why.parked(state, target);
-            // What ends only when somebody does something has no time.
-            let recovery = if why.until.is_none() && !why.is_by_concurrency() {
+            // What an operator must fix has no end time.
+            let recovery = if why.until.is_none() && !why.is_by_own_concurrency() {
                 Recovery::Mended
             } else {
                 failure.recovery
             };
-            return Some(TargetFailure { parked, recovery, ..failure });
+            let own = last.map(|last| last.fault.kind).or_else(|| Unavailable::own_kind(state, target, now));
+            let listed = own.unwrap_or(failure.listed);
+            return Some(TargetFailure { parked, recovery, listed, ..failure });
         }
         if let Some(last) = last {
             return Some(TargetFailure::new(place, last.fault.clone(), last.fault.until(), wall));
         }
-        let is_refused = !self.unwritable.contains(&place) && !target.breaker.would_admit_last(now);
+        // A breaker that is not closed keeps its target out of use, also where it lets the next request through to find out.
+        let mode = target.breaker.snapshot(now, wall).mode;
+        let is_out_of_use = matches!(mode, Mode::Open | Mode::Probing | Mode::ForcedOpen);
+        let is_refused = !self.unwritable.contains(&place) && is_out_of_use;
         let why = is_refused.then(|| Unavailable::by_breaker(None))?;
         let fault = why.fault(state, target);
         let until = fault.until();
@@ -202,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_pass_at_any_moment_is_told_first_and_what_must_be_mended_last() {
+    fn what_may_pass_at_any_moment_comes_first_and_what_must_be_fixed_last() {
         let (soon, late) = (why(Kind::RateLimited, Some(10)), why(Kind::QuotaExceeded, Some(20)));
         assert!(why(Kind::Unavailable, None) < soon && soon < late);
         assert!(late < why(Kind::ModelNotFound, None) && late < why(Kind::Unauthorized, Some(1)));

@@ -1,10 +1,11 @@
-//! One request on its way over the chain: cooldown → gate → breaker permit → send → classify → remedy.
+//! One request over its chain of targets: cooldown → gate → breaker permit → send → classify → remedy.
 //!
-//! The decisions are the core's ([`Call`], `remedy`); here is the order in which they are asked for, and the sleeping, sending and
-//! noting between them. A journey goes on after an answer has begun: a stream that breaks is one more failed attempt.
+//! The core decides ([`Call`], `remedy`); this module calls it in order, and sleeps, sends and records in between. A journey continues after
+//! an answer has begun: a stream that breaks is one more failed attempt.
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -20,10 +21,12 @@ use tokio::time::sleep;
 
 pub(crate) use crate::attempt::exhausted::JourneyEnd;
 use crate::attempt::learn;
+use crate::attempt::queue::{self, Turn};
 use crate::attempt::rescue;
 use crate::attempt::unavailable::Unavailable;
-use crate::attempt::{BegunAttempt, Limits, Shape};
+use crate::attempt::{BegunAttempt, ErrorFields, Limits, Shape};
 use crate::http::upstream::connection_fault::is_local_shortage;
+use crate::http::upstream::interface::Interface;
 use crate::http::upstream::{Body, UpstreamAnswer};
 use crate::observe::transition;
 use crate::route::credential::Credential;
@@ -32,10 +35,17 @@ use crate::route::target::Target;
 use crate::shared::attempt_guard::{AttemptGuard, WithdrawReason};
 use crate::shared::context::RequestContext;
 use crate::shared::core_state::CoreState;
+use crate::shared::notice::Notice;
+use crate::shared::reopenings;
+use crate::shared::spend::{Payer, Spending};
+use crate::shared::state::SharedState;
 use koboshi_wire::http1::Fields;
 
+/// Another target is not asked where the wait for this one's turn is no longer than this.
+const SHORT_WAIT: Duration = Duration::from_millis(250);
+
 /// An attempt whose answer has begun.
-pub(crate) struct Open {
+pub(crate) struct OpenAttempt {
     pub(crate) target: Arc<Target>,
     /// Its place in the chain.
     pub(crate) place: usize,
@@ -48,43 +58,51 @@ pub(crate) struct Open {
     wall: Timestamp,
 }
 
-impl Open {
-    /// The first content has come.
-    pub(crate) fn observe_first_content(&self) {
+impl OpenAttempt {
+    /// Records the first content.
+    pub(crate) fn observe_first_content(&mut self, state: &SharedState) {
+        self.attempt.content_began();
+        if let Some(first) = self.attempt_guard.take_first() {
+            // The others need not wait for the end of the answer.
+            learn::from_success(state, &self.target, self.wall);
+            drop(first);
+        }
         self.target.meters.first_content.observe(SystemClock.moment().since(self.began).as_secs_f64());
     }
 }
 
-/// What can change a request so that a target takes it.
+/// Changes a request so that a target accepts it.
 pub(crate) trait ChangeRequest {
-    /// Makes the conversation shorter for this target. False if nothing can be left out.
+    /// Shortens the conversation for this target; false if nothing can be left out.
     fn trim(&self, target: &Target) -> bool;
 
-    /// The target refused the client's own bytes with this fault: whether the conversation can be mended for it.
+    /// Whether the conversation can be mended for a target that refused the client's own bytes with this fault.
     fn mend(&self, target: &Target, fault: &Fault) -> bool;
 
-    /// Whether the target refused a translation of ours and not the client's own request.
+    /// Whether the target refused our translation, and not the client's own request.
     fn was_translated(&self, target: &Target, fault: &Fault) -> bool;
 
-    /// Notes that the translation was refused and that the request goes elsewhere.
+    /// Records that the translation was refused and that another target is asked.
     fn note_refused_translation(&self, target: &Target);
 }
 
-/// A request on its way.
+/// A request over its chain.
 pub(crate) struct Journey<'j> {
     pub(crate) core: &'j CoreState,
     pub(crate) plan: &'j Plan,
     pub(crate) context: &'j RequestContext,
     pub(super) targets: &'j [Arc<Target>],
     pub(super) call: Call<'j, Arc<Breaker>>,
-    /// The targets that were passed over: their places, and why.
+    /// The targets that were skipped: their places, and why.
     pub(super) skipped: Vec<(usize, Unavailable)>,
-    /// Targets in whose dialect the request cannot be said.
+    /// Targets in whose dialect the request cannot be expressed.
     pub(super) unwritable: Vec<usize>,
-    /// What can change the request so that a target takes it.
+    /// Changes the request so that a target accepts it.
     changes: Option<&'j dyn ChangeRequest>,
-    /// What fails is held against its target.
+    /// Whether failures count against the health of their targets.
     pub(super) counts_against_health: bool,
+    /// How the last target that was asked named the mistake of the request.
+    pub(super) fields: Option<Box<ErrorFields>>,
 }
 
 impl<'j> Journey<'j> {
@@ -110,22 +128,23 @@ impl<'j> Journey<'j> {
             unwritable,
             changes: None,
             counts_against_health: true,
+            fields: None,
         }
     }
 
-    /// For a question that many servers do not have: that it is not answered says nothing about those that matter.
+    /// For an endpoint that many servers do not have: a failure there says nothing about the target's other endpoints.
     pub(crate) fn without_health(mut self) -> Self {
         self.counts_against_health = false;
         self
     }
 
-    /// Where a target does not take the request as it is, this one changes it.
+    /// Lets `changes` change the request where a target does not accept it.
     pub(crate) fn changing(mut self, changes: &'j dyn ChangeRequest) -> Self {
         self.changes = Some(changes);
         self
     }
 
-    /// Does what a remedy asks for, if it is to make the request shorter: whether it goes on with that.
+    /// Shortens the request if the remedy asks for that; returns whether the journey continues with it.
     pub(crate) fn trim(&mut self, target: &Target, remedy: Remedy) -> bool {
         let trims = remedy == Remedy::Trim && self.changes.is_some_and(|changes| changes.trim(target));
         if trims {
@@ -134,28 +153,34 @@ impl<'j> Journey<'j> {
         trims
     }
 
-    /// Asks until somebody begins to answer. `make` writes the request for a target; one for which it cannot be written is passed over.
+    /// Asks targets until one begins to answer. `make` writes the request for a target; a target for which it cannot be written is skipped.
     pub(crate) fn open(
         &mut self,
         shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Option<Bytes>,
-    ) -> impl Future<Output = Result<Box<Open>, JourneyEnd>> {
+    ) -> impl Future<Output = Result<Box<OpenAttempt>, JourneyEnd>> {
         self.open_resuming(shape, make, false)
     }
 
-    /// The same, where targets that can are given the beginning of the answer. One that refuses it is asked again without.
+    /// As `open`, but gives targets that support it the beginning of the answer. A target that refuses it is asked again without.
     pub(crate) async fn open_resuming(
         &mut self,
         shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Option<Bytes>,
         resuming: bool,
-    ) -> Result<Box<Open>, JourneyEnd> {
+    ) -> Result<Box<OpenAttempt>, JourneyEnd> {
         loop {
             let now = self.core.state.now();
             self.bar_unavailable(now);
             let candidate = match self.call.choose(now) {
                 Choice::Target(candidate) => candidate,
                 Choice::Pause(pause) => {
+                    self.context.notify(|| Notice::Retry {
+                        attempt: pause.attempt.saturating_sub(1),
+                        max_attempts: pause.max_attempts,
+                        delay: pause.length,
+                        kind: pause.why,
+                    });
                     sleep(pause.length).await;
                     continue;
                 }
@@ -171,20 +196,32 @@ impl<'j> Journey<'j> {
                 self.call.bar(place);
                 continue;
             };
-            let cost = Cost::estimate(body.len(), shape.most_output);
+            let cost = Cost::estimate(body.len(), shape.max_output);
+            let Some(turn) = self.wait_turn(place, &target, now).await else {
+                self.call.bar(place);
+                continue;
+            };
             let Some(reservation) = self.reserve(place, &target, cost, now).await else {
                 self.call.bar(place);
                 continue;
             };
-            // Last of all, so that no probe is held up by a wait at the gate. Refused only where another request was faster.
+            // A rest that ended during the wait at the gate has a first request too.
+            let first = match turn {
+                Turn::Free if self.is_behind(&target, Duration::ZERO) => continue,
+                Turn::Free | Turn::Following => None,
+                Turn::First(first) => Some(first),
+            };
+            // Last of all, so that no probe is held during a wait at the gate. Refused only where another request was faster.
             let Ok(attempt) = self.call.admit(candidate, self.core.state.now()) else { continue };
-            let mut attempt_guard = AttemptGuard::new(reservation, &target, &self.context.trace);
+            let mut attempt_guard =
+                AttemptGuard::new(reservation, &target, &self.context.trace, self.spending(shape));
+            attempt_guard.set_first(first);
             match self.send(&target, shape, &body, &mut attempt_guard).await {
                 Ok(sent) => {
                     let BegunAttempt { answer, limits, began, wall, token: issued } = sent;
                     let UpstreamAnswer { status, head, body } = answer;
                     attempt_guard.answer_began(status.is_success());
-                    let open = Box::new(Open {
+                    let open = Box::new(OpenAttempt {
                         target,
                         place,
                         head,
@@ -204,7 +241,7 @@ impl<'j> Journey<'j> {
                         fault = token.judge(issued, fault);
                     }
                     if resuming && open.target.prefills() && fault.kind == Kind::InvalidRequest {
-                        open.target.refused_prefill();
+                        open.target.mark_prefill_refused();
                         self.withdraw(open, WithdrawReason::Prefill, Some(&fault));
                         continue;
                     }
@@ -224,43 +261,43 @@ impl<'j> Journey<'j> {
         }
     }
 
-    /// The attempt failed after its answer had begun. Says what is to be done; the next [`Journey::open`] does it where it
+    /// Records that the attempt failed after its answer had begun, and returns the remedy; the next [`Journey::open`] follows it where it
     /// can.
-    pub(crate) fn after(&mut self, open: Box<Open>, fault: Box<Fault>) -> Remedy {
-        let Open { target, place, attempt, attempt_guard, wall, began, .. } = *open;
+    pub(crate) fn after(&mut self, open: Box<OpenAttempt>, fault: Box<Fault>) -> Remedy {
+        let OpenAttempt { target, place, attempt, attempt_guard, wall, began, .. } = *open;
         attempt_guard.fail(self.core.state.now());
         target.meters.duration.observe(self.core.state.now().since(began).as_secs_f64());
         self.note(&target, place, attempt, fault, wall)
     }
 
-    /// The request was changed as the remedy asked.
+    /// Continues after the request was changed as the remedy asked.
     pub(crate) fn go_on(&mut self, remedy: Remedy) {
         self.call.go_on(remedy);
     }
 
-    /// The request as it is goes on, but not with this target.
+    /// Continues with the unchanged request, but not with this target.
     pub(crate) fn leave(&mut self, place: usize, remedy: Remedy) {
         self.call.bar(place);
         self.call.go_on(remedy);
     }
 
-    /// The attempt was answered to its end.
-    pub(crate) fn succeeded(&self, mut open: Box<Open>, usage: Option<Usage>) {
+    /// Records that the attempt was answered to its end.
+    pub(crate) fn succeeded(&self, mut open: Box<OpenAttempt>, usage: Option<Usage>) {
         let now = self.core.state.now();
         open.attempt_guard.finish_whole(usage, now);
-        let Open { target, place, attempt, began, wall, .. } = *open;
+        let OpenAttempt { target, place, attempt, began, wall, .. } = *open;
         self.credit(&target, place, attempt, began, wall, now);
     }
 
-    /// The same, where what it cost may still come.
-    pub(crate) fn whole(&self, open: Box<Open>) -> (Body, AttemptGuard) {
-        let Open { target, place, attempt, mut attempt_guard, began, wall, body, .. } = *open;
+    /// As `succeeded`, but the usage may still come.
+    pub(crate) fn whole(&self, open: Box<OpenAttempt>) -> (Body, AttemptGuard) {
+        let OpenAttempt { target, place, attempt, mut attempt_guard, began, wall, body, .. } = *open;
         attempt_guard.mark_whole();
         self.credit(&target, place, attempt, began, wall, self.core.state.now());
         (body, attempt_guard)
     }
 
-    /// An answer came to its end: that speaks for its target.
+    /// Counts a complete answer in favour of its target.
     fn credit(
         &self,
         target: &Target,
@@ -279,30 +316,30 @@ impl<'j> Journey<'j> {
         }
     }
 
-    /// The attempt is given up without a word against the target: what we asked for was our own idea.
-    pub(crate) fn withdraw(&self, open: Box<Open>, why: WithdrawReason, fault: Option<&Fault>) {
+    /// Ends the attempt without counting it against the target: the request was our own idea.
+    pub(crate) fn withdraw(&self, open: Box<OpenAttempt>, why: WithdrawReason, fault: Option<&Fault>) {
         if why == WithdrawReason::Differs {
             rescue::note_differs(&self.core.state, self.context, &open.target);
         }
         open.attempt_guard.withdraw(why, fault, self.core.state.now());
     }
 
-    /// Whether another target is asked where a content filter ends an answer.
+    /// Whether another target is asked when a content filter ends an answer.
     pub(crate) fn goes_around_filters(&self) -> bool {
         self.plan.config.remedy.route_around_filters && self.call.could_turn(self.core.state.now())
     }
 
-    /// A content filter ended an answer that the client gets. It counts as that in metrics and journal, and not against the target.
+    /// Records an answer that a content filter ended and that the client gets: in metrics and journal, and not against the target.
     pub(crate) fn note_filtered(&self, target: &Target, fault: &Fault) {
         learn::report_fault(&self.core.state, self.plan, target, fault, Remedy::Stop, self.context);
     }
 
-    /// The kind of the last fault on the way.
+    /// The kind of the last fault of this request.
     pub(crate) fn last_fault(&self) -> Option<&'static str> {
         self.call.failures().last().map(|failed| failed.fault.kind.name())
     }
 
-    /// A timeout at the deadline of the request says whose deadline it was; whether it was one.
+    /// Marks a timeout at the deadline of the request with whose deadline it was; returns whether it was one.
     pub(super) fn name_deadline(&self, fault: &mut Fault, now: Moment) -> bool {
         let is_deadline = fault.kind == Kind::Timeout && now >= self.context.deadline;
         if is_deadline {
@@ -311,27 +348,63 @@ impl<'j> Journey<'j> {
         is_deadline
     }
 
-    /// The target was asked before, and the changed request (shortened, or asking again) cannot be written for it.
+    /// Records that the changed request (shortened, or a re-ask) cannot be written for a target that was asked before.
     fn note_unbuilt(&self, target: &Target) {
         let text = format!("{}: the changed request cannot be built for it", target.name);
-        learn::own_fault(&self.core.state, self.plan, Kind::ContextBuildFailed, &text, &self.context.id);
+        learn::own_fault(&self.core.state, self.plan, Kind::ContextBuildFailed, &text, self.context);
     }
 
     fn bar_unavailable(&mut self, now: Moment) {
         let current = self.call.failures().last().map(|failed| failed.target);
         for (place, target) in self.targets.iter().enumerate() {
-            // A wait that is being waited out is the remedy's business.
+            // The remedy handles a wait that is in progress.
             if current == Some(place) || self.call.is_barred(place) {
                 continue;
             }
             if let Some(unavailable) = Unavailable::of(&self.core.state, target, now) {
                 self.call.bar(place);
                 self.skipped.push((place, unavailable));
+            } else if self.is_behind(target, SHORT_WAIT) {
+                self.call.defer(place);
             }
         }
     }
 
-    /// Takes a place at the gate, waiting for it no longer than patience allows.
+    /// Whether other requests go before this one after a rest of the target, for longer than this.
+    fn is_behind(&self, target: &Target, within: Duration) -> bool {
+        let reopenings = &self.core.state.reopenings;
+        reopenings.any()
+            && !reopenings.would_go(&target.scopes, &reopenings::policy(&self.plan.config), within)
+    }
+
+    /// How long this request may wait before it is sent.
+    fn patience(&self, now: Moment) -> Duration {
+        self.plan.config.remedy.request.patience.min(self.context.deadline.since(now))
+    }
+
+    /// Waits for the turn of this request after a rest of the target.
+    async fn wait_turn(&mut self, place: usize, target: &Target, now: Moment) -> Option<Turn> {
+        let state = &self.core.state;
+        if !state.reopenings.any() {
+            return Some(Turn::Free);
+        }
+        let turn = queue::turn(state, self.plan, target, self.patience(now));
+        match Box::pin(turn).await {
+            Ok(turn) => Some(turn),
+            Err(unavailable) => {
+                self.skipped.push((place, unavailable));
+                None
+            }
+        }
+    }
+
+    /// Where the cost of an attempt is counted; a count of tokens costs nothing.
+    fn spending(&self, shape: &Shape) -> Option<(Arc<Spending>, Payer)> {
+        let costs = !matches!(shape.interface, Interface::Count(_));
+        costs.then(|| (Arc::clone(&self.core.state.spending), self.context.payer()))
+    }
+
+    /// Takes a place at the gate, and waits for it no longer than patience allows.
     async fn reserve(
         &mut self,
         place: usize,
@@ -345,8 +418,7 @@ impl<'j> Journey<'j> {
             Err(held) => held,
         };
         self.skipped.push((place, Unavailable::held(state, held, now)));
-        let patience = self.plan.config.remedy.request.patience.min(self.context.deadline.since(now));
-        Box::pin(crate::attempt::queue::wait(state, target, &self.context.tenant, cost, patience)).await
+        Box::pin(queue::wait(state, target, &self.context.tenant, cost, self.patience(now))).await
     }
 
     fn note(
@@ -357,12 +429,12 @@ impl<'j> Journey<'j> {
         fault: Box<Fault>,
         wall: Timestamp,
     ) -> Remedy {
-        // The journal tells of the fault first, then of what it did to the breaker.
+        // The journal gets the fault first, then what it did to the breaker.
         let _after = transition::hold_reports();
         let state = &self.core.state;
         let now = state.now();
         let mut fault = fault;
-        // A client that could not wait proves nothing against a target, and neither does one that rests.
+        // Neither a client that could not wait nor a target in cooldown is evidence against the target.
         let impatient = self.name_deadline(&mut fault, now);
         let original = fault.clone();
         if impatient
@@ -371,15 +443,15 @@ impl<'j> Journey<'j> {
         {
             fault.advice.health = false;
         }
-        // The words that were refused are ours, not the client's: whoever is left may get it in better ones.
+        // The target refused our translation, not the client's own words: another target may accept its translation.
         let refused = self.changes.filter(|changes| changes.was_translated(target, &fault));
-        // Where nobody is, it may be the client's mistake all the same, and the advice stays: a lesser answer would hide it.
+        // Without another target it may still be the client's mistake, and the advice stays: a lesser answer would hide it.
         if refused.is_some() && self.call.could_turn(now) {
             fault.advice.other = true;
         }
         let remedy = self.call.failed(attempt, fault, now);
         if is_local_shortage(&original) {
-            learn::local_shortage(state, self.plan, &original, remedy, &self.context.id);
+            learn::local_shortage(state, self.plan, &original, remedy, self.context);
         } else if self.counts_against_health {
             learn::from_fault(state, self.plan, target, &original, remedy, self.context, wall);
         } else {
@@ -389,7 +461,7 @@ impl<'j> Journey<'j> {
             changes.note_refused_translation(target);
         }
         self.context.trace.failed(target, wall, &original, remedy);
-        // Its rest is longer than this request may wait: nobody needs to look again.
+        // Its cooldown is longer than this request may wait: no need to check again.
         if matches!(remedy, Remedy::Elsewhere) {
             self.call.bar(place);
             if matches!(original.scope, Scope::Provider | Scope::Network) {
@@ -399,8 +471,8 @@ impl<'j> Journey<'j> {
         remedy
     }
 
-    /// What is wrong with the whole provider, or on the way to it, is so for its other keys and models too: they are asked when no
-    /// other target is left.
+    /// Defers the other keys and models of a provider that failed as a whole, or that could not be reached: they are asked when no other
+    /// target is left.
     fn defer_siblings(&mut self, failed: &Target) {
         for (place, target) in self.targets.iter().enumerate() {
             if target.provider.name == failed.provider.name {

@@ -1,7 +1,7 @@
-//! What is learned from the end of an attempt: for the target, for everyone who shares the store, for the journal.
+//! Records what the end of an attempt shows: for the target, for all processes that share the store, and in the journal.
 //!
-//! Only what a provider *stated* is shared as fact: a rate limit with its end, a quota, a dead key. How healthy a target seems is the
-//! breaker's, which is told by the attempt's permit. A fault of the network or of the request itself is nobody's fault and is only noted.
+//! Only what a provider *stated* is shared as fact: a rate limit with its end, a quota, a dead key. A target's health belongs to the
+//! breaker, which the attempt's permit informs. A fault of the network or of the request itself is only recorded.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use koboshi::gate::{Limit, allowances};
 use koboshi::remedy::Remedy;
 use koboshi::wait::Clock;
 use koboshi_report::phrase::Lang;
-use koboshi_store::EntryKind;
+use koboshi_store::{EntryKind, RecordKind};
 use memchr::memmem;
 use serde_json::json;
 
@@ -25,15 +25,15 @@ use crate::shared::context::RequestContext;
 use crate::shared::state::SharedState;
 use koboshi_wire::http1::Fields;
 
-/// A rate limit that does not say how long it lasts keeps others away for so long.
+/// How long a rate limit without a stated end keeps requests away.
 const UNSTATED_LIMIT: Duration = Duration::from_secs(1);
-/// A model that is not there is asked for again after this.
-const ABSENT: Duration = Duration::from_secs(60);
-/// One that said how long it will be down or overloaded is asked again after this at the latest: such times are often guesses.
+/// After this long an absent model is asked for again.
+const ABSENT_RETRY_AFTER: Duration = Duration::from_secs(60);
+/// The longest that a stated downtime or overload is obeyed: such times are often guesses.
 const MAX_DOWN: Duration = Duration::from_secs(300);
 
-/// Whether a rest says all about this fault: the target rests already, or begins to. Its breaker is not told then, or it would stay
-/// open after the rest.
+/// Whether a cooldown covers this fault: the target is in cooldown already, or begins one. Its breaker does not count the fault then, or it
+/// would stay open after the cooldown.
 pub(crate) fn is_covered_by_cooldown(
     state: &SharedState,
     plan: &Plan,
@@ -46,9 +46,9 @@ pub(crate) fn is_covered_by_cooldown(
     begins || Unavailable::cooling(state, target).is_some()
 }
 
-/// The headers of an answer say how much is left.
+/// Records the rate-limit headers of an answer.
 pub(crate) fn from_headers(state: &SharedState, target: &Target, headers: &Fields) {
-    // Most answers say nothing of limits, and reading a clock face costs more than this look.
+    // Most answers have no such headers, and reading the clock costs more than this check.
     if headers.pairs_of(is_limit_header).next().is_none() || !target.may_learn(state.now()) {
         return;
     }
@@ -59,12 +59,12 @@ pub(crate) fn from_headers(state: &SharedState, target: &Target, headers: &Field
     }
 }
 
-/// Whether a header says how much is left: `x-ratelimit-…`, `anthropic-ratelimit-…`, `ratelimit`.
+/// Whether a header states what is left of a limit: `x-ratelimit-…`, `anthropic-ratelimit-…`, `ratelimit`.
 fn is_limit_header(name: &[u8]) -> bool {
     matches!(name.first(), Some(b'x' | b'a' | b'r')) && memmem::find(name, b"ratelimit").is_some()
 }
 
-/// An attempt failed like this, and this is done about it.
+/// Records a failed attempt and its remedy.
 pub(crate) fn from_fault(
     state: &SharedState,
     plan: &Plan,
@@ -78,7 +78,7 @@ pub(crate) fn from_fault(
     apply_cooldown(state, plan, target, fault, started);
 }
 
-/// The same for whoever looks on, and nothing is held against the target.
+/// Reports a failed attempt to metrics, journal and log, without consequences for the target.
 pub(crate) fn report_fault(
     state: &SharedState,
     plan: &Plan,
@@ -100,32 +100,39 @@ pub(crate) fn report_fault(
         "wait": fault.wait.map(|wait| wait.after.as_secs_f64()),
         "rule": &*fault.evidence.rule,
         "remedy": remedy_name(remedy),
+        "attempt": context.attempts.get(),
+        "after_ms": u64::try_from(state.now().since(context.began).as_millis()).unwrap_or(u64::MAX),
+        "method": context.method,
+        "route": context.route.get().map(|route| &**route),
         "request": &*context.id,
     });
-    // A timeout has no words of the other side: ours say what happened.
-    let own = fault.detail.is_empty().then(|| state.phrases.message(Lang::En, fault.kind, fault.sub));
+    // A timeout has no message of the provider: use our own.
+    let own = fault.detail.is_empty().then(|| state.phrases.fault_message(Lang::En, fault));
     let said = own.as_deref().unwrap_or(&fault.detail);
     let text = format!("{}: {said}", target.name);
-    state.note(EntryKind::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
+    state.note_for(context, EntryKind::Fault, fault.kind.name(), target.scopes.target.as_ref(), text, data);
     state.log.fault(&target.name, fault, said, remedy_name(remedy), (context.method, &context.id), &code);
 }
 
-/// A fault of the gateway's own that operators must know of; the client is told another one.
-pub(crate) fn own_fault(state: &SharedState, plan: &Plan, kind: Kind, text: &str, request_id: &str) {
+/// Reports a fault of the gateway itself to operators; the client gets another one.
+pub(crate) fn own_fault(state: &SharedState, plan: &Plan, kind: Kind, text: &str, context: &RequestContext) {
     let code = kind.code(&plan.config.code_prefix);
-    let data = json!({"code": code, "origin": kind.row().origin.name(), "request": request_id});
+    let data = json!({"code": code, "origin": kind.row().origin.name(), "request": &*context.id});
     state.note(EntryKind::Fault, kind.name(), None, text.to_owned(), data);
-    let facts = json!({"errorType": kind.name(), "errorCode": code, "request": request_id});
+    let facts = json!({
+        "method": context.method, "errorType": kind.name(), "errorCode": code, "retryable": Fault::of(kind, "gateway.own").advice.later,
+        "request": &*context.id,
+    });
     state.log.line(Level::Warn, text, &facts);
 }
 
-/// This machine lacked what an attempt needs. It is told without a target: none is to blame.
+/// Reports that this machine lacked what an attempt needs; no target is to blame, so none is named.
 pub(crate) fn local_shortage(
     state: &SharedState,
     plan: &Plan,
     fault: &Fault,
     remedy: Remedy,
-    request_id: &str,
+    context: &RequestContext,
 ) {
     state.meters.remedy(remedy_name(remedy));
     let code = fault.kind.code(&plan.config.code_prefix);
@@ -136,17 +143,20 @@ pub(crate) fn local_shortage(
         "scope": fault.scope.name(),
         "rule": &*fault.evidence.rule,
         "remedy": remedy_name(remedy),
-        "request": request_id,
+        "request": &*context.id,
     });
     let text = format!("no connection could be opened: {}", fault.detail);
-    let facts = json!({"errorType": fault.kind.name(), "errorCode": code, "request": request_id});
+    let facts = json!({
+        "method": context.method, "errorType": fault.kind.name(), "errorCode": code, "retryable": fault.advice.later,
+        "request": &*context.id,
+    });
     state.log.line(Level::Warn, &text, &facts);
     state.note(EntryKind::Fault, fault.kind.name(), None, text, data);
 }
 
 fn apply_cooldown(state: &SharedState, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {
     let (now, wall) = (state.now(), state.wall());
-    // What a client's own key may not do says nothing about ours.
+    // The limits of a client's own key say nothing about ours.
     if target.is_borrowed {
         return;
     }
@@ -161,14 +171,15 @@ fn apply_cooldown(state: &SharedState, plan: &Plan, target: &Target, fault: &Fau
             // A guess of ours is for this process alone.
             if let (Some(key), Some(_)) = (&target.scopes.limits, fault.wait) {
                 state.ledger.update_holds(key, |holds| holds.hold(limit, until));
+                state.reopenings.watch(RecordKind::Holds, key);
             }
         }
-        // Names that clients make up are not written down: a store must not grow with them.
+        // Names that clients make up are not stored: a store must not grow with them.
         Kind::ModelNotFound if !target.is_fixed() || !plan.config.cooldown.enabled => {
-            target.is_absent_until(now.after(ABSENT));
+            target.mark_absent_until(now.after(ABSENT_RETRY_AFTER));
         }
         Kind::ModelNotFound => {
-            out_of_use(state, target, fault, wall.checked_add(ABSENT).unwrap_or(wall), wall);
+            out_of_use(state, target, fault, wall.checked_add(ABSENT_RETRY_AFTER).unwrap_or(wall), wall);
         }
         _ if states_cooldown(fault) => {
             let Some(key) = target.scopes.of_scope(fault.scope) else { return };
@@ -178,12 +189,18 @@ fn apply_cooldown(state: &SharedState, plan: &Plan, target: &Target, fault: &Fau
                 return;
             }
             state.ledger.update_cooldown(key, |cooldown| cooldown.fail(&failure, policy, wall, state.seed()));
+            state.reopenings.watch(RecordKind::Cooldown, key);
             let until = state.ledger.cooldown(key).and_then(|cooldown| match cooldown.standing(wall) {
                 Standing::Cooling { until, .. } => Some(until),
                 _ => None,
             });
-            let end = until.map_or_else(|| "an operator resumes it".to_owned(), in_seconds);
-            let text = format!("{key}: in cooldown until {end}");
+            let text = match until {
+                Some(until) => format!("{key}: in cooldown until {}", in_seconds(until)),
+                None => {
+                    let flags = &state.operator.flags;
+                    format!("{key}: parked, resume it with: koboshi resume {key}{flags}")
+                }
+            };
             state.note(EntryKind::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
         }
         _ if fault.advice.health => {
@@ -196,15 +213,16 @@ fn apply_cooldown(state: &SharedState, plan: &Plan, target: &Target, fault: &Fau
     }
 }
 
-/// The provider said that this target cannot be used: not asked before then, also after a restart.
+/// Takes a target out of use because its provider said so, also after a restart.
 fn out_of_use(state: &SharedState, target: &Target, fault: &Fault, until: Timestamp, wall: Timestamp) {
     let Some(key) = target.scopes.target.as_ref().filter(|_| until > wall) else { return };
     state.ledger.update_cooldown(key, |cooldown| cooldown.rest_until(fault, until, wall));
+    state.reopenings.watch(RecordKind::Cooldown, key);
     let text = format!("{key}: in cooldown until {}", in_seconds(until));
     state.note(EntryKind::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
 }
 
-/// Which limit a rate limit is about, as its sentence says.
+/// Which limit the message of a rate limit names.
 fn limit_of(fault: &Fault) -> Limit {
     if fault.sub == Some(Sub::Concurrency) {
         return Limit::Concurrency;
@@ -212,19 +230,24 @@ fn limit_of(fault: &Fault) -> Limit {
     Limit::named_in(&fault.detail).unwrap_or(Limit::Requests)
 }
 
-/// A time for the journal, which is read by people.
+/// A time for people, in whole seconds.
 pub(crate) fn in_seconds(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
-/// Asking the same again cannot help, asking another may, and it is about more than this request: quota, credit, keys.
+/// Asking the same target again cannot help, another one may, and it concerns more than this request: quota, credit, keys.
 fn states_cooldown(fault: &Fault) -> bool {
     let wide = !matches!(fault.scope, Scope::Request | Scope::Network);
     wide && !fault.advice.same && fault.advice.other
 }
 
-/// An attempt that began then succeeded: what was known against the target is over.
+/// Ends what was recorded against the target before this successful attempt began.
 pub(crate) fn from_success(state: &SharedState, target: &Target, started: Timestamp) {
+    if let Some(limits) = target.scopes.limits.as_ref().filter(|_| state.reopenings.any())
+        && state.ledger.holds(limits).is_some_and(|holds| holds.is_due(started))
+    {
+        state.ledger.update_holds(limits, |holds| holds.pass(started));
+    }
     if !state.ledger.has_cooldowns() {
         return;
     }

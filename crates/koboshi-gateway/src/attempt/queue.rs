@@ -1,4 +1,4 @@
-//! Waiting at a gate until there is room: in turn, woken when something changed, and no longer than patience allows.
+//! Waits for a turn after a rest, and at a gate: in order, and no longer than patience allows.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -7,12 +7,63 @@ use std::task::Poll;
 use std::time::Duration;
 
 use koboshi::gate::{Cost, Entry, Gate, Reservation, Tenant, TicketState};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::attempt::unavailable::Unavailable;
+use crate::route::plan::Plan;
 use crate::route::target::Target;
+use crate::shared::reopenings::{self, Admission, FirstRequest};
 use crate::shared::state::SharedState;
 
-/// A place at the target's gate, if there is one in time.
+/// How often a request asks whether the one that goes first has found out.
+const TURN_POLL: Duration = Duration::from_millis(20);
+
+/// The turn of a request that comes to a target.
+pub(crate) enum Turn {
+    /// No rest is ending.
+    Free,
+    /// It goes first after a rest.
+    First(FirstRequest),
+    /// It follows the first one, at a time of its own.
+    Following,
+}
+
+/// Waits for the turn of a request to this target; where it does not come in time, why the target is not asked.
+pub(crate) async fn turn(
+    state: &SharedState,
+    plan: &Plan,
+    target: &Target,
+    patience: Duration,
+) -> Result<Turn, Unavailable> {
+    let policy = reopenings::policy(&plan.config);
+    let latest = state.now().after(patience);
+    let mut waited = false;
+    loop {
+        match state.reopenings.take(&target.scopes, &policy, latest) {
+            // The rest may have begun again.
+            Admission::Free => {
+                let now = state.now();
+                return match Unavailable::of(state, target, now).filter(|_| waited) {
+                    Some(unavailable) => Err(unavailable),
+                    None => Ok(Turn::Free),
+                };
+            }
+            Admission::First(first) => return Ok(Turn::First(first)),
+            Admission::At(time) => {
+                sleep(time.since(state.now())).await;
+                return match Unavailable::of(state, target, state.now()) {
+                    Some(unavailable) => Err(unavailable),
+                    None => Ok(Turn::Following),
+                };
+            }
+            Admission::Wait if state.now() < latest => sleep(TURN_POLL).await,
+            Admission::Wait | Admission::TooLate => return Err(Unavailable::by_reopening(state)),
+        }
+        waited = true;
+    }
+}
+
+/// A place at the target's gate, if one becomes free in time.
 pub(crate) async fn wait(
     state: &SharedState,
     target: &Target,
@@ -33,9 +84,9 @@ pub(crate) async fn wait(
             match ticket.poll_woken(now, context.waker()) {
                 TicketState::In(reservation) => return Poll::Ready(Some(reservation)),
                 TicketState::Expired => return Poll::Ready(None),
-                TicketState::Wait { look_again } => {
-                    // At least a moment: a gate that says "now" and means "not yet" must not spin.
-                    let pause = look_again.since(now).max(Duration::from_millis(1));
+                TicketState::Wait { poll_at } => {
+                    // At least a moment: a gate that says "now" but is not open yet must not make us spin.
+                    let pause = poll_at.since(now).max(Duration::from_millis(1));
                     alarm.as_mut().reset(Instant::now() + pause);
                     if alarm.as_mut().poll(context).is_pending() {
                         return Poll::Pending;

@@ -1,9 +1,9 @@
-//! Tells the journal that a request was answered although something had failed: by another target, or after a retry; and that a resumed stream
-//! ended because the next answer differs.
+//! Writes to the journal that a request was answered although something had failed: by another target, or after a retry; and that a resumed
+//! stream ended because the next answer differs.
 //!
-//! A request that saw failures is told each time, like the failures themselves. Where the first target is known to be unavailable, every
-//! request is answered by the next one for as long as that lasts: then one entry in a while tells how many there were. It costs one load for
-//! everybody else, and nobody waits.
+//! A request that saw failures gets an entry each time, like the failures themselves. While the first target is known to be unavailable,
+//! the next one answers every request: then one entry per interval counts them. All other requests pay one atomic load, and none
+//! waits.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::route::target::Target;
 use crate::shared::context::RequestContext;
 use crate::shared::state::SharedState;
 
-/// While the first target is passed over, a target is told of once in this time.
+/// How often an entry about a target is written while the first target is skipped.
 const REPORT_EVERY: Duration = Duration::from_secs(5);
 
-/// The target at this place of the chain has answered.
+/// Records that the target at this place of the chain has answered.
 pub(crate) fn note(
     state: &SharedState,
     context: &RequestContext,
@@ -29,6 +29,7 @@ pub(crate) fn note(
     failed: &[Failed],
 ) {
     let (Some(target), Some(first)) = (targets.get(place), targets.first()) else { return };
+    state.meters.survived.inc();
     let (now, attempts) = (state.now(), context.attempts.get());
     let since_last = if failed.is_empty() {
         let Some(more) = target.rescued.may_report(now, REPORT_EVERY) else { return };
@@ -61,22 +62,23 @@ pub(crate) fn note(
         "attempts": attempts,
         "after_ms": after,
         "more": since_last,
+        "route": context.route.get().map(|route| &**route),
         "request": &*context.id,
     });
-    state.note(EntryKind::Remedy, "rescued", target.scopes.target.as_ref(), text, data);
+    state.note_for(context, EntryKind::Remedy, "rescued", target.scopes.target.as_ref(), text, data);
 }
 
-/// After a cut the target gave another answer than the one that the client has begun to read, so the client's stream ends here.
+/// Records that after a cut the target gave another answer than the one that the client has begun to read, so the client's stream ends here.
 pub(crate) fn note_differs(state: &SharedState, context: &RequestContext, target: &Target) {
     let text = format!(
         "{}: its answer differs from the text that the client has; the stream ended with an error",
         target.name
     );
     let data = json!({"target": &*target.name, "request": &*context.id});
-    state.note(EntryKind::Remedy, "differs", target.scopes.target.as_ref(), text, data);
+    state.note_for(context, EntryKind::Remedy, "differs", target.scopes.target.as_ref(), text, data);
 }
 
-/// The place of a target in words.
+/// The place of a target as a word.
 fn ordinal(place: usize) -> String {
     let words = ["first", "second", "third", "fourth", "fifth", "sixth"];
     words.get(place).map_or_else(|| format!("{}th", place + 1), |word| (*word).to_owned())

@@ -1,29 +1,35 @@
-//! Why a target is not asked now, and the fault that a client is told for it.
+//! Why a target is not asked now, and the fault that a client gets for it.
 //!
-//! The second error is the first one: whoever comes while a target is in cooldown, absent, held by a limit or behind an open breaker is told the
-//! fault that put it there, with the same kind, status and sentence. Looking is done for every request that passes such a target over, so it
-//! copies nothing; the fault itself is only put together when the request ends without an answer.
+//! The second error equals the first: a request that comes while a target is in cooldown, absent, held by a limit or behind an open breaker
+//! gets the fault that put it there, with the same kind, status and sentence. Every request that skips such a target makes this check, so it
+//! copies nothing; the fault itself is only built when the request ends without an answer.
 //!
-//! What a provider stated is shared through the store and outlives a restart. The fault behind a limit or an open breaker is kept by this process
-//! alone: another process that obeys the same limit knows only that it is a rate limit, and one that obeys a breaker of before its start
-//! says `cooling_down`, because no cause is known.
+//! What a provider stated is shared through the store and outlives a restart. Only this process keeps the fault behind a limit or an open
+//! breaker: another process that obeys the same limit knows only that it is a rate limit, and one that obeys a breaker from before its start
+//! answers `cooling_down`, because it knows no cause.
+
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use koboshi::breaker::Mode;
-use koboshi::cooldown::{Cause, Rest, Standing};
-use koboshi::fault::{Fault, Kind, Scope, Sub};
+use koboshi::cooldown::{Cause, Class, Rest, Standing};
+use koboshi::fault::{Confidence, Fault, Kind, Scope, Sub};
 use koboshi::gate::{GateDelay, Limit};
 use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi::time::Moment;
+use koboshi::wait::{Form, Wait, WaitZone};
 
 use crate::route::target::Target;
 use crate::shared::state::SharedState;
 
-/// Where a fault says that it comes from when it is told again.
+/// The rule that a repeated fault names.
 const RULE: &str = "gateway.unavailable";
 
-/// How far two clocks may be apart that tell of the same time.
-const DRIFT: SignedDuration = SignedDuration::from_secs(1);
+/// How far two clocks that report the same time may differ.
+const MAX_CLOCK_DRIFT: SignedDuration = SignedDuration::from_secs(1);
+
+/// When a request that others go before may come again.
+const REOPENING_RETRY: Duration = Duration::from_secs(1);
 
 /// A target that is not asked now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,18 +43,20 @@ pub(crate) struct Unavailable {
 enum Reason {
     /// The provider has no such model.
     Absent,
-    /// A limit that was stated, or that is used up by what was sent.
+    /// A limit that was stated, or that our own requests used up.
     Limit(Limit),
     /// A cooldown that was stated or decided, or a parked key.
     Cooldown,
-    /// The provider said until when it is down or overloaded.
+    /// The provider stated until when it is down or overloaded.
     Down,
     /// Too many failures.
     Breaker,
+    /// Its rest is over, and other requests go before this one.
+    Reopening,
 }
 
 impl Reason {
-    /// Why a key is in cooldown. What stands against one target alone was stated by its provider, or ordered by an operator.
+    /// Why a key is in cooldown. A cooldown of one target alone was stated by its provider, or ordered by an operator.
     fn of(key: &ScopeKey, rest: &Rest) -> Self {
         match rest.cause.filter(|_| key.level() == ScopeLevel::Target) {
             Some(_) if rest.is_absence() => Self::Absent,
@@ -59,15 +67,43 @@ impl Reason {
 }
 
 impl Unavailable {
-    /// Whether a target may not be asked, by anything but its breaker.
+    /// Whether a target may not be asked, for any reason but its breaker.
     pub(crate) fn of(state: &SharedState, target: &Target, now: Moment) -> Option<Self> {
-        // Whether a model is there after all is looked at once a minute, but nothing says that it ever will be.
+        // An absent model is tried again once a minute, but it may never exist, so there is no end.
         if target.is_absent(now) {
             return Some(Self { until: None, reason: Reason::Absent });
         }
         match target.gate.check(now) {
-            Err(held) => Some(Self::held(state, held, now)),
             Ok(()) => Self::cooling(state, target),
+            Err(held) => {
+                let held = Self::held(state, held, now);
+                // The account may be in cooldown for longer than the limit of this target lasts.
+                Some(Self::cooling(state, target).filter(|cooling| cooling.outlasts(&held)).unwrap_or(held))
+            }
+        }
+    }
+
+    /// Whether this ends clearly later than the other, or not by itself.
+    fn outlasts(&self, other: &Self) -> bool {
+        match (self.until, other.until) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(own), Some(other)) => own.duration_since(other) > MAX_CLOCK_DRIFT,
+        }
+    }
+
+    /// What is wrong with this target itself, whatever else it shares with others.
+    pub(crate) fn own_kind(state: &SharedState, target: &Target, now: Moment) -> Option<Kind> {
+        if target.is_absent(now) {
+            return Some(Kind::ModelNotFound);
+        }
+        if target.gate.check(now).is_err() {
+            return Some(Kind::RateLimited);
+        }
+        let cooldown = state.ledger.cooldown(target.scopes.target.as_ref()?)?;
+        match cooldown.standing(state.wall()) {
+            Standing::Cooling { rest, .. } | Standing::Parked(rest) => rest.cause.map(|cause| cause.kind),
+            _ => None,
         }
     }
 
@@ -82,10 +118,15 @@ impl Unavailable {
         if !state.ledger.has_cooldowns() {
             return None;
         }
-        longest(state, target, |until, key, rest| match Reason::of(key, rest) {
+        longest_cooldown(state, target, |until, key, rest| match Reason::of(key, rest) {
             Reason::Absent => Self { until: None, reason: Reason::Absent },
             reason => Self { until, reason },
         })
+    }
+
+    /// Its rest is over, and other requests go before this one.
+    pub(crate) fn by_reopening(state: &SharedState) -> Self {
+        Self { until: state.wall().checked_add(REOPENING_RETRY).ok(), reason: Reason::Reopening }
     }
 
     /// Its breaker is open until then.
@@ -93,26 +134,27 @@ impl Unavailable {
         Self { until, reason: Reason::Breaker }
     }
 
-    /// Whether only as many requests run as may: it is over when one of them ends.
-    pub(crate) fn is_by_concurrency(&self) -> bool {
-        self.reason == Reason::Limit(Limit::Concurrency)
+    /// Whether the gateway's own limit of concurrent requests is reached: it ends when one of them ends, at an unknown time. A provider's
+    /// limit of the same name is a hold, which has an end.
+    pub(crate) fn is_by_own_concurrency(&self) -> bool {
+        self.reason == Reason::Limit(Limit::Concurrency) && self.until.is_none()
     }
 
-    /// When it may be asked again, as a client is told. A limit is obeyed by another clock than the one on the wall: what the provider stated
-    /// is told as it was stated, so that every error names the same time.
+    /// When it may be asked again, as clients see it. A limit is obeyed by the monotonic clock: clients get the time that the provider stated,
+    /// so that every error names the same time.
     pub(crate) fn stated_until(&self, target: &Target) -> Option<Timestamp> {
         let until = self.until?;
         let stated = match self.reason {
             Reason::Limit(_) => target.causes.limit_ends(),
-            // It may be asked again before the end that was stated, if that is far off.
+            // It may be asked again before a stated end that is far off.
             Reason::Down => return target.causes.down(until).and_then(|fault| fault.until()).or(Some(until)),
             _ => None,
         };
-        let is_same = |stated: &Timestamp| stated.duration_since(until).abs() <= DRIFT;
+        let is_same = |stated: &Timestamp| stated.duration_since(until).abs() <= MAX_CLOCK_DRIFT;
         Some(stated.filter(is_same).unwrap_or(until))
     }
 
-    /// What is parked: no time ends that, only an operator.
+    /// What is parked: only an operator ends that, not time.
     pub(crate) fn parked(&self, state: &SharedState, target: &Target) -> Option<ScopeKey> {
         if self.reason != Reason::Cooldown || self.until.is_some() {
             return None;
@@ -127,24 +169,29 @@ impl Unavailable {
         target.scopes.cooldown_keys().find(is_parked).cloned()
     }
 
-    /// The fault that a client is told.
+    /// The fault for the client.
     pub(crate) fn fault(self, state: &SharedState, target: &Target) -> Box<Fault> {
         match self.reason {
             Reason::Absent => target
                 .causes
                 .absent()
-                .or_else(|| longest(state, target, |_, key, rest| cooldown_fault(key, rest)))
+                .or_else(|| longest_cooldown(state, target, |_, key, rest| cooldown_fault(key, rest)))
                 .unwrap_or_else(|| of(Kind::ModelNotFound, None)),
-            Reason::Limit(Limit::Concurrency) => of(Kind::RateLimited, Some(Sub::Operator)),
-            Reason::Limit(_) => target.causes.limited().unwrap_or_else(|| of(Kind::RateLimited, None)),
-            Reason::Cooldown => {
-                longest(state, target, |_, key, rest| cooldown_fault(key, rest)).unwrap_or_else(unknown)
+            Reason::Limit(_) if self.is_by_own_concurrency() => of(Kind::RateLimited, Some(Sub::Operator)),
+            Reason::Limit(Limit::Concurrency) => {
+                target.causes.limited().unwrap_or_else(|| of(Kind::RateLimited, Some(Sub::Concurrency)))
             }
+            Reason::Limit(_) => target.causes.limited().unwrap_or_else(|| of(Kind::RateLimited, None)),
+            Reason::Cooldown => longest_cooldown(state, target, |_, key, rest| cooldown_fault(key, rest))
+                .unwrap_or_else(unknown),
             Reason::Down => self
                 .until
                 .and_then(|until| target.causes.down(until))
-                .or_else(|| longest(state, target, |_, key, rest| cooldown_fault(key, rest)))
+                .or_else(|| longest_cooldown(state, target, |_, key, rest| cooldown_fault(key, rest)))
                 .unwrap_or_else(unknown),
+            Reason::Reopening => due_cooldown(state, target)
+                .or_else(|| target.causes.limited())
+                .unwrap_or_else(|| of(Kind::RateLimited, None)),
             Reason::Breaker => {
                 if target.breaker.snapshot(state.now(), state.wall()).mode == Mode::ForcedOpen {
                     return by_operator(ScopeLevel::Target, "");
@@ -155,8 +202,8 @@ impl Unavailable {
     }
 }
 
-/// The cooldown that keeps a target away for longest: a parked one before all.
-fn longest<T>(
+/// The longest cooldown of a target; a parked key beats all others.
+fn longest_cooldown<T>(
     state: &SharedState,
     target: &Target,
     mut make: impl FnMut(Option<Timestamp>, &ScopeKey, &Rest) -> T,
@@ -176,19 +223,44 @@ fn longest<T>(
     longest.map(|(_, make)| make)
 }
 
+/// The fault behind a cooldown that is over, and after which no request has succeeded yet. The wait that was stated with it is over.
+fn due_cooldown(state: &SharedState, target: &Target) -> Option<Box<Fault>> {
+    let wall = state.wall();
+    target.scopes.cooldown_keys().find_map(|key| {
+        let cooldown = state.ledger.cooldown(key)?;
+        let Standing::Due(rest) = cooldown.standing(wall) else { return None };
+        let mut fault = cooldown_fault(key, rest);
+        fault.wait = None;
+        Some(fault)
+    })
+}
+
 /// The fault behind a cooldown.
 fn cooldown_fault(key: &ScopeKey, rest: &Rest) -> Box<Fault> {
     match rest.cause.or_else(|| Cause::of_class(rest.class)) {
         Some(cause) => {
             let mut fault = cause.fault(RULE, &rest.detail);
-            // The key says what was taken out of use: a refusal of one model does not affect the account.
+            // Weak evidence parks nothing: the provider is asked again after the cooldown, and the fault says so.
+            let needs_a_person = matches!(Class::of(&fault), Class::Auth | Class::Billing);
+            if needs_a_person && !rest.parked && rest.class == Class::Error {
+                fault.advice.later = true;
+                fault.confidence = Confidence::Low;
+            }
+            // The key shows what was taken out of use: a refusal of one model does not affect the account.
             if key.level() != ScopeLevel::Target {
                 fault.scope = scope_of(key.level());
             }
+            fault.wait = rest.stated.then(|| stated_wait(rest));
             Box::new(fault)
         }
         None => by_operator(key.level(), &rest.detail),
     }
+}
+
+/// The wait that the provider stated when the rest was set.
+fn stated_wait(rest: &Rest) -> Wait {
+    let after = Duration::try_from(rest.until.duration_since(rest.set)).unwrap_or_default();
+    Wait { after, until: rest.until, form: Form::Instant, zone: WaitZone::Unneeded }
 }
 
 fn scope_of(level: ScopeLevel) -> Scope {

@@ -1,6 +1,6 @@
-//! What is given when nobody in the chain can answer: a kept answer, a simpler model, a prepared text; else the error.
+//! Lesser answers when no target of the chain can answer: a cached answer, a simpler model, a prepared text; else the error.
 //!
-//! Every lesser answer says that it is one, in a header and in its body (`koboshi.source`), and is never kept as if it were a real one.
+//! Every lesser answer is marked as one, in a header and in its body (`koboshi.source`), and is never cached as a real one.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -22,31 +22,31 @@ use crate::attempt::learn;
 use crate::http::response_future::ResponseSender;
 use crate::http::upstream::mark::SIMULATED;
 use crate::reply;
-use crate::route::answers::{Found, Hints};
+use crate::route::answers::{AnswerLookup, Hints};
 use crate::route::plan::{Backing, Plan};
 use crate::route::target::Target;
 use crate::shared::cache::{self, CachedAnswer};
 use crate::shared::chains::Chain;
 use crate::shared::context::RequestContext;
 use crate::shared::core_state::CoreState;
-use crate::shared::disclosure::Disclosure;
-use crate::stream::machine::Stream;
-use crate::stream::run::{Run, Steer};
+use crate::shared::disclosure::{DegradeSource, Disclosure};
+use crate::stream::machine::{Outcome, Stream};
+use crate::stream::run::{GuardChanges, Run};
 use crate::stream::writer::{LazyStreamWriter, own_id};
 
-/// Characters of a client's mode or screen that are written down.
+/// How many characters of a client's mode or screen are recorded.
 const MAX_NAME: usize = 100;
-/// So long a request waits for the store's cache when nobody else can answer.
+/// How long a request waits for the store's cache when no target can answer.
 const CACHE_TIMEOUT: Duration = Duration::from_millis(250);
 
-/// What is left for one request when the chain is spent.
+/// The lesser answers that one request may get.
 pub(crate) struct DegradedAnswers<'l> {
     plan: &'l Plan,
-    /// The cache's name for the request; none where nothing of it may be kept.
+    /// The cache key of the request; none where nothing of it may be cached.
     key: Option<String>,
     mode: CacheMode,
     simple: Vec<Arc<Target>>,
-    prepared: Found,
+    prepared: AnswerLookup,
 }
 
 impl<'l> DegradedAnswers<'l> {
@@ -75,24 +75,24 @@ impl<'l> DegradedAnswers<'l> {
         }
     }
 
-    /// Whether there is anything lesser to give. What the cache holds is only known when it is asked.
+    /// Whether there is a lesser answer. What the cache holds is only known when it is asked.
     pub(crate) fn is_there(&self) -> bool {
         self.key.is_some() || !self.simple.is_empty() || self.prepared.text().is_some()
     }
 
-    /// An answer that is still fresh, where the cache may answer before anybody is asked.
+    /// An answer that is still fresh, where the cache may answer before a target is asked.
     pub(crate) fn fresh(&self, core: &CoreState) -> Option<CachedAnswer> {
         let key = self.key.as_ref().filter(|_| self.mode == CacheMode::Serve)?;
         let fresh = core.state.cache.fresh(key, core.state.now(), self.plan.config.degrade.cache_ttl);
         fresh.filter(|kept| self.may_send(kept))
     }
 
-    /// Whether a kept answer may be given. What was made up for a demo is not given once real providers answer.
+    /// Whether a cached answer may be sent. One that was made up for a demo is not sent once real providers answer.
     fn may_send(&self, kept: &CachedAnswer) -> bool {
         !kept.simulated || self.plan.backing() != Backing::Providers
     }
 
-    /// Gives a kept answer before anybody was asked.
+    /// Sends a cached answer before a target is asked.
     pub(crate) async fn send_cached(
         &self,
         core: &CoreState,
@@ -103,80 +103,76 @@ impl<'l> DegradedAnswers<'l> {
         guard: Option<String>,
     ) {
         let facts = Disclosure { hit: true, guard, simulated: kept.simulated, ..Disclosure::default() };
-        let mut source =
-            json!({"source": "cache", "degraded": false, "ageSeconds": kept.age(core.state.now()).as_secs()});
+        let mut source = json!({"source": DegradeSource::Cache.name(), "degraded": false, "ageSeconds": kept.age(core.state.now()).as_secs()});
         mark(&mut source, kept.simulated);
         core.state.meters.answer("cached");
         let writer = LazyStreamWriter::new(context, request, self.plan.config.serve.keep_alive);
         send_text(sender, context, request, &writer, &facts, &kept.model, &kept.text, &source, 200).await;
     }
 
-    /// Gives something lesser. False if there is nothing.
+    /// Sends a lesser answer from the first source that has one; false if none has.
     pub(crate) async fn send(&self, run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) -> bool {
-        let state = &run.core.state;
-        let why = reason(run, ended);
-        if let Some(kept) = self.stale(run.core).await {
-            let age = kept.age(state.now()).as_secs();
-            let mut source = json!({"source": "cache", "degraded": true, "ageSeconds": age, "reason": why});
-            mark(&mut source, kept.simulated);
-            self.note(run, "cache", ended);
-            run.disclose(|facts| {
-                facts.degraded = Some("cache");
-                facts.simulated = kept.simulated;
-            });
-            send_text(
-                sender,
-                run.context,
-                run.request,
-                run.writer,
-                &run.facts(),
-                &kept.model,
-                &kept.text,
-                &source,
-                200,
-            )
-            .await;
-            return true;
+        for source in DegradeSource::ORDER {
+            let is_sent = match source {
+                DegradeSource::Cache => self.send_stale(run, sender, ended).await,
+                DegradeSource::Simple => Box::pin(self.ask_simple(run, sender, ended)).await,
+                DegradeSource::Static => self.send_prepared(run, sender, ended).await,
+            };
+            if is_sent {
+                return true;
+            }
         }
-        if !self.simple.is_empty() && Box::pin(self.ask_simple(run, sender, ended)).await {
-            return true;
-        }
+        false
+    }
+
+    /// Sends a cached answer that may be stale.
+    async fn send_stale(&self, run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) -> bool {
+        let Some(kept) = self.stale(run.core).await else { return false };
+        let mut note = note(DegradeSource::Cache, run, ended);
+        add(&mut note, "ageSeconds", kept.age(run.core.state.now()).as_secs().into());
+        mark(&mut note, kept.simulated);
+        self.record(run, DegradeSource::Cache, ended);
+        run.disclose(|facts| {
+            facts.degraded = Some(DegradeSource::Cache);
+            facts.simulated = kept.simulated;
+        });
+        send_lesser(run, sender, (&kept.model, &kept.text), &note, 200).await;
+        true
+    }
+
+    /// Sends a prepared text.
+    async fn send_prepared(&self, run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) -> bool {
         let Some(text) = self.prepared.text() else {
-            self.note_missing(run);
+            self.log_missing(run);
             return false;
         };
-        self.note(run, "static", ended);
+        self.record(run, DegradeSource::Static, ended);
         run.disclose(|facts| {
-            facts.degraded = Some("static");
+            facts.degraded = Some(DegradeSource::Static);
             facts.simulated = false;
         });
         let lang = run.context.lang;
         let configured = self.plan.answers.notice(lang).map(str::to_owned);
-        let notice =
-            configured.or_else(|| state.phrases.text(lang, "static-notice", &[])).unwrap_or_default();
-        let source = json!({"source": "static", "degraded": true, "notice": notice, "reason": why});
+        let notice = configured
+            .or_else(|| run.core.state.phrases.text(lang, "static-notice", &[]))
+            .unwrap_or_default();
+        let mut note = note(DegradeSource::Static, run, ended);
+        add(&mut note, "notice", notice.into());
         let status = self.plan.config.degrade.status;
-        send_text(
-            sender,
-            run.context,
-            run.request,
-            run.writer,
-            &run.facts(),
-            "static-response",
-            text,
-            &source,
-            status,
-        )
-        .await;
+        send_lesser(run, sender, ("static-response", text), &note, status).await;
         true
     }
 
-    /// Asks the simpler model, once.
+    /// Asks the simpler model, once. True if the client got an answer of it, or the beginning of one and an error frame: then nothing else can
+    /// be sent.
     async fn ask_simple(&self, run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) -> bool {
+        if self.simple.is_empty() {
+            return false;
+        }
         let breakers: Vec<_> = self.simple.iter().map(|target| Arc::clone(&target.breaker)).collect();
         let mut facts = run.facts();
-        facts.degraded = Some("simple");
-        let mut about = json!({"source": "simple", "degraded": true, "reason": reason(run, ended)});
+        facts.degraded = Some(DegradeSource::Simple);
+        let mut about = note(DegradeSource::Simple, run, ended);
         let simple = Run {
             core: run.core,
             plan: run.plan,
@@ -187,7 +183,7 @@ impl<'l> DegradedAnswers<'l> {
             breakers: &breakers,
             shape: run.shape,
             commit: run.commit,
-            steer: Steer::clone(&run.steer),
+            guard_changes: GuardChanges::clone(&run.guard_changes),
             can_degrade: self.prepared.text().is_some(),
             facts: RefCell::new(facts),
             writer: run.writer,
@@ -198,29 +194,28 @@ impl<'l> DegradedAnswers<'l> {
             refused: RefCell::default(),
             refusals: run.refusals.clone(),
         };
+        run.context.is_lesser.set(true);
         let mut journey = simple.journey();
-        let given = if run.request.stream() {
-            Stream::new(&simple, sender).annotated(about).serve(&mut journey).await.is_ok()
+        let outcome = if run.request.stream() {
+            Stream::new(&simple, sender).annotated(about).serve(&mut journey).await.ok()
+        } else if let Ok(answered) = simple.answer(&mut journey).await {
+            mark(&mut about, simple.facts.borrow().simulated);
+            sender.head(reply::head(200, "application/json", run.context, &simple.facts()));
+            sender.send(answer::with_note(run.request.dialect(), &answered.body, &about)).await;
+            Some(Outcome::Whole)
         } else {
-            match simple.answer(&mut journey).await {
-                Ok(answered) => {
-                    mark(&mut about, simple.facts.borrow().simulated);
-                    sender.head(reply::head(200, "application/json", run.context, &simple.facts()));
-                    sender.send(answer::with_note(run.request.dialect(), &answered.body, &about)).await;
-                    true
-                }
-                Err(_) => false,
-            }
+            None
         };
-        if given {
-            self.note(run, "simple", ended);
+        // A stream that broke is a failed answer, and was counted as one.
+        if outcome == Some(Outcome::Whole) {
+            self.record(run, DegradeSource::Simple, ended);
         }
-        given
+        outcome.is_some()
     }
 
-    /// The file of prepared answers has none for this request: whoever wrote it wants to know.
-    fn note_missing(&self, run: &Run<'_>) {
-        let Found::Missing { mode, screen } = &self.prepared else { return };
+    /// Logs that the file of prepared answers has none for this request, for the author of that file.
+    fn log_missing(&self, run: &Run<'_>) {
+        let AnswerLookup::Missing { mode, screen } = &self.prepared else { return };
         let redactor = Redactor::new();
         let named = |name: &Option<String>| match name {
             Some(name) => format!("`{}`", redactor.excerpt(name, MAX_NAME)),
@@ -228,40 +223,41 @@ impl<'l> DegradedAnswers<'l> {
         };
         let text =
             format!("degrade.answers_file has no text for mode {} and screen {}", named(mode), named(screen));
-        learn::own_fault(&run.core.state, run.plan, Kind::TemplateNotFound, &text, &run.context.id);
+        learn::own_fault(&run.core.state, run.plan, Kind::TemplateNotFound, &text, run.context);
     }
 
-    fn note(&self, run: &Run<'_>, source: &'static str, ended: &JourneyEnd) {
-        let state = &run.core.state;
+    /// Counts a lesser answer and writes it to the journal.
+    fn record(&self, run: &Run<'_>, source: DegradeSource, ended: &JourneyEnd) {
+        let (state, source) = (&run.core.state, source.name());
         state.meters.degraded(source);
         let text = format!("{}: a lesser answer was given ({source})", run.context.id);
         let data = json!({"source": source, "kind": ended.fault.kind.name(), "request": &*run.context.id});
-        state.note(EntryKind::Remedy, "degrade", None, text, data);
+        state.note_for(run.context, EntryKind::Remedy, "degrade", None, text, data);
     }
 
-    /// A kept answer that may still serve. The store is asked only here, where nobody else can answer, and only for a moment.
+    /// A cached answer that may still be used. Only here is the store asked, for a moment, because no target can answer.
     async fn stale(&self, core: &CoreState) -> Option<CachedAnswer> {
         let key = self.key.clone()?;
         let config = &self.plan.config.degrade;
-        let most = config.cache_ttl.saturating_add(config.cache_stale);
-        let fresh = core.state.cache.fresh(&key, core.state.now(), most);
+        let max_age = config.cache_ttl.saturating_add(config.cache_stale);
+        let fresh = core.state.cache.fresh(&key, core.state.now(), max_age);
         if let Some(kept) = fresh.filter(|kept| self.may_send(kept)) {
             return Some(kept);
         }
         let (store, wall, now) = (Arc::clone(&core.state.store), core.state.wall(), core.state.now());
         let asked = core.state.cache_calls.ask(CACHE_TIMEOUT, move || store.cache_get(&key, wall));
         let found = asked.await?.ok()??;
-        CachedAnswer::read(&found, wall, now).filter(|kept| kept.age(now) <= most && self.may_send(kept))
+        CachedAnswer::read(&found, wall, now).filter(|kept| kept.age(now) <= max_age && self.may_send(kept))
     }
 
-    /// Keeps the text of a stream.
+    /// Caches the text of a stream.
     pub(crate) fn keep_text(&self, run: &Run<'_>, text: &str, model: &str) {
         if run.facts.borrow().degraded.is_none() && !text.is_empty() && !run.is_closed() {
             self.keep(run, text, model);
         }
     }
 
-    /// Keeps a whole answer, if it is text and nothing else.
+    /// Caches a whole answer, if it is text and nothing else.
     pub(crate) fn keep_whole(&self, run: &Run<'_>, body: &Bytes) {
         if self.key.is_none() {
             return;
@@ -279,13 +275,13 @@ impl<'l> DegradedAnswers<'l> {
         let state = &run.core.state;
         let kept = CachedAnswer::new(text, model, state.now()).simulated(run.facts.borrow().simulated);
         let bytes = kept.write(state.wall());
-        let most = run.plan.config.store.cache.most_bytes;
-        state.cache.put(key.clone(), kept, usize::try_from(most).unwrap_or(usize::MAX));
+        let max_bytes = run.plan.config.store.cache.max_bytes;
+        state.cache.put(key.clone(), kept, usize::try_from(max_bytes).unwrap_or(usize::MAX));
         let config = &run.plan.config.degrade;
         let ttl = config.cache_ttl.saturating_add(config.cache_stale);
         let (store, wall, dropped) =
             (Arc::clone(&state.store), state.wall(), state.meters.cache_dropped.clone());
-        // Written behind the answer; a cache that could not be written is a smaller cache.
+        // Written after the answer; a failed write only makes the cache smaller.
         let queued = state.cache_calls.push(key.len() + bytes.len(), move || {
             if store.cache_put(&key, &bytes, ttl, wall).is_err() {
                 dropped.inc();
@@ -297,20 +293,39 @@ impl<'l> DegradedAnswers<'l> {
     }
 }
 
-/// Says in a note on an answer that it is made up.
+/// Marks a lesser answer as made up.
 fn mark(note: &mut Value, simulated: bool) {
-    if let Some(note) = note.as_object_mut().filter(|_| simulated) {
-        note.insert(SIMULATED.to_owned(), true.into());
+    if simulated {
+        add(note, SIMULATED, true.into());
     }
 }
 
-/// Why the answer is a lesser one.
-fn reason(run: &Run<'_>, ended: &JourneyEnd) -> Value {
-    let kind = ended.fault.kind;
-    json!({"errorCode": kind.code(&run.plan.config.code_prefix), "kind": kind.name()})
+fn add(note: &mut Value, name: &str, value: Value) {
+    if let Some(note) = note.as_object_mut() {
+        note.insert(name.to_owned(), value);
+    }
 }
 
-/// Sends a text as an answer of the kind that the client asked for.
+/// What the body of a lesser answer says about it: its source, and why it is a lesser one.
+fn note(source: DegradeSource, run: &Run<'_>, ended: &JourneyEnd) -> Value {
+    let kind = ended.fault.kind;
+    let reason = json!({"errorCode": kind.code(&run.plan.config.code_prefix), "kind": kind.name()});
+    json!({"source": source.name(), "degraded": true, "reason": reason})
+}
+
+/// Sends a lesser answer to a request whose chain is spent.
+async fn send_lesser(
+    run: &Run<'_>,
+    sender: &ResponseSender,
+    (model, text): (&str, &str),
+    source: &Value,
+    status: u16,
+) {
+    let facts = run.facts();
+    send_text(sender, run.context, run.request, run.writer, &facts, model, text, source, status).await;
+}
+
+/// Sends a text as an answer in the form that the client asked for.
 #[expect(clippy::too_many_arguments, reason = "one place where a text becomes an answer")]
 async fn send_text(
     sender: &ResponseSender,
@@ -337,7 +352,7 @@ async fn send_text(
         sender.send(answer::write(dialect, &head, &whole, Some(source), request.is_legacy())).await;
         return;
     }
-    // A stream that was kept open has its head already, and the status in it.
+    // A stream that was kept open has its head already, with its status.
     if !sender.has_head() {
         sender.head(reply::stream_head_with(status, context, facts));
     }

@@ -1,4 +1,4 @@
-//! What a request is for, read from its method and path; with and without a version before it.
+//! Which endpoint a request is for, by its method and path, with and without a version.
 
 use std::borrow::Cow;
 
@@ -9,35 +9,45 @@ use koboshi_wire::http1::head::Head;
 use memchr::memmem;
 use percent_encoding::percent_decode_str;
 
+use crate::admin::paths::ROOT;
+use crate::edge::{chat, dashboard};
 use crate::reply::endpoints::Vendor;
 
-/// What a request is for.
+/// An endpoint of the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Endpoint {
-    /// Words, in this dialect.
+    /// A generation, in this dialect.
     Generate(Dialect),
-    /// How many tokens a request has.
+    /// A token count of a request.
     Count(Dialect),
     Embeddings,
-    /// The models that can be asked for.
+    /// A conversation over WebSocket.
+    Session,
+    /// A ticket for one.
+    SessionTicket,
+    /// The list of models.
     Models(Dialect),
-    /// One of them.
+    /// One model.
     Model(Dialect),
     Health,
     Ready,
     Metrics,
     Admin,
-    /// A page asks whether it may call.
+    /// The preflight request of a web page.
     Preflight,
-    /// What the gateway is, for people who open its address.
+    /// A page about the gateway, for people who open its address.
     Root,
-    /// There is something here, but not for this method: these are served.
+    /// A file of the chat page.
+    ChatPage,
+    /// A file of the dashboard.
+    Dashboard,
+    /// The path exists, but not with this method; these are allowed.
     WrongMethod(&'static str),
     Nothing,
 }
 
 impl Endpoint {
-    /// What is spoken there.
+    /// The dialect of the endpoint.
     pub(crate) const fn dialect(self) -> Dialect {
         match self {
             Self::Generate(dialect) | Self::Count(dialect) | Self::Models(dialect) | Self::Model(dialect) => {
@@ -47,40 +57,61 @@ impl Endpoint {
         }
     }
 
-    /// Which interface is asked, as its vendor calls it: for the log.
+    /// The endpoint as its vendor calls it, for the log.
     pub(crate) const fn method(self) -> &'static str {
         match self {
             Self::Embeddings => "embeddings",
-            Self::Count(Dialect::Messages) => "messages.count_tokens",
-            Self::Count(Dialect::Gemini) => "countTokens",
-            Self::Count(_) => "responses.input_tokens",
-            Self::Generate(Dialect::Messages) => "messages",
-            Self::Generate(Dialect::Responses) => "responses",
-            Self::Generate(Dialect::Gemini) => "generateContent",
-            _ => "chat.completions",
+            Self::Count(dialect) => match dialect {
+                Dialect::Messages => "messages.count_tokens",
+                Dialect::Gemini => "countTokens",
+                Dialect::Chat | Dialect::Responses => "responses.input_tokens",
+            },
+            Self::Generate(dialect) => match dialect {
+                Dialect::Chat => "chat.completions",
+                Dialect::Messages => "messages",
+                Dialect::Responses => "responses",
+                Dialect::Gemini => "generateContent",
+            },
+            _ => Self::Generate(Dialect::Chat).method(),
         }
     }
 
-    /// What it is called in traces.
+    /// The operation name in traces.
     pub(crate) const fn operation(self) -> &'static str {
         match self {
             Self::Embeddings => "embeddings",
-            Self::Generate(Dialect::Gemini) => "generate_content",
-            _ => "chat",
+            Self::Generate(dialect) => match dialect {
+                Dialect::Gemini => "generate_content",
+                Dialect::Chat | Dialect::Responses | Dialect::Messages => "chat",
+            },
+            _ => Self::Generate(Dialect::Chat).operation(),
         }
     }
 }
 
-/// The door that a request comes to.
+/// Whether a path belongs to operators.
+pub(crate) fn is_operators(path: &str) -> bool {
+    path.strip_prefix(ROOT).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The endpoint of a request.
 pub(crate) fn endpoint(method: &Method, path: &str, headers: &Fields) -> Endpoint {
-    if path == "/koboshi" || path.starts_with("/koboshi/") {
-        return Endpoint::Admin;
+    if is_operators(path) {
+        let is_page = dashboard::has(path) && matches!(*method, Method::GET | Method::HEAD);
+        return if is_page { Endpoint::Dashboard } else { Endpoint::Admin };
+    }
+    if chat::has(path) {
+        return if matches!(*method, Method::GET | Method::HEAD) {
+            Endpoint::ChatPage
+        } else {
+            Endpoint::WrongMethod("GET, HEAD")
+        };
     }
     let is_gemini = path.starts_with("/v1beta");
     let versions = ["/v1beta1", "/v1beta", "/v1"];
     let bare =
         versions.iter().find_map(|version| path.strip_prefix(version).filter(|rest| rest.starts_with('/')));
-    // Only the bare root is one: `/v1/` is not.
+    // Only the bare root is an endpoint: `/v1/` is not.
     let (wanted, endpoint) = match bare.filter(|rest| *rest != "/").unwrap_or(path).trim_end_matches('/') {
         "/chat/completions" => (Method::POST, Endpoint::Generate(Dialect::Chat)),
         "/messages" => (Method::POST, Endpoint::Generate(Dialect::Messages)),
@@ -88,6 +119,8 @@ pub(crate) fn endpoint(method: &Method, path: &str, headers: &Fields) -> Endpoin
         "/responses" => (Method::POST, Endpoint::Generate(Dialect::Responses)),
         "/responses/input_tokens" => (Method::POST, Endpoint::Count(Dialect::Responses)),
         "/embeddings" => (Method::POST, Endpoint::Embeddings),
+        "/session" | "/ws" => (Method::GET, Endpoint::Session),
+        "/session/ticket" => (Method::POST, Endpoint::SessionTicket),
         "/models" if is_gemini => (Method::GET, Endpoint::Models(Dialect::Gemini)),
         "/models" => (Method::GET, Endpoint::Models(lister(headers))),
         "" => (Method::GET, Endpoint::Root),
@@ -99,7 +132,7 @@ pub(crate) fn endpoint(method: &Method, path: &str, headers: &Fields) -> Endpoin
                 (Method::POST, Endpoint::Generate(Dialect::Gemini))
             }
             Some("countTokens") => (Method::POST, Endpoint::Count(Dialect::Gemini)),
-            // A name may have a colon in it, like those of Ollama; nobody gets with a verb.
+            // A name may contain a colon, as Ollama's do; a GET never has a verb.
             verb if rest.starts_with("/models/") && (verb.is_none() || *method != Method::POST) => {
                 let dialect = if is_gemini { Dialect::Gemini } else { lister(headers) };
                 (Method::GET, Endpoint::Model(dialect))
@@ -118,12 +151,12 @@ pub(crate) fn endpoint(method: &Method, path: &str, headers: &Fields) -> Endpoin
     }
 }
 
-/// Whose list of models a client expects. Google's newer clients ask at `/v1`, as the others do.
+/// Which vendor's list of models a client expects. Google's newer clients ask at `/v1`, as the others do.
 fn lister(headers: &Fields) -> Dialect {
     Vendor::of_headers(headers).map_or(Dialect::Chat, Vendor::dialect)
 }
 
-/// The model that a path names: all behind `/models/`, because names may hold slashes.
+/// The model that a path names: everything after `/models/`, because names may contain slashes.
 pub(crate) fn model_in(path: &str) -> Option<String> {
     const BEFORE: &[u8] = b"/models/";
     let rest = path.get(memmem::find(path.as_bytes(), BEFORE)? + BEFORE.len()..)?;
@@ -135,7 +168,7 @@ pub(crate) fn model_in(path: &str) -> Option<String> {
     (!name.is_empty()).then(|| name.into_owned())
 }
 
-/// What is to be done with the model that a path names.
+/// The verb after the model that a path names.
 fn verb_of(path: &str) -> Option<&str> {
     let colon = memchr::memrchr(b':', path.as_bytes())?;
     memmem::find(path.as_bytes(), b"/models/").filter(|at| *at < colon)?;
@@ -148,9 +181,10 @@ pub(crate) fn called(path: &str) -> Option<(String, &str)> {
     Some((model_in(name)?, verb))
 }
 
-/// Whether a stream is to be one JSON list: what Gemini's interface gives unless it is asked for events.
+/// Whether a stream is to be one JSON list: Gemini's API sends that unless the client asks for events.
 pub(crate) fn wants_list(endpoint: Endpoint, head: &Head) -> bool {
-    endpoint == Endpoint::Generate(Dialect::Gemini)
+    let has_list_streams = matches!(endpoint, Endpoint::Generate(dialect) if dialect.has_list_streams());
+    has_list_streams
         && head.path().ends_with(":streamGenerateContent")
         && !form_urlencoded::parse(head.query().as_bytes())
             .any(|(name, value)| name == "alt" && value == "sse")
@@ -174,6 +208,10 @@ mod tests {
             (Method::HEAD, "/health", Endpoint::Health),
             (Method::OPTIONS, "/v1/chat/completions", Endpoint::Preflight),
             (Method::GET, "/koboshi/targets", Endpoint::Admin),
+            (Method::GET, "/koboshi/", Endpoint::Dashboard),
+            (Method::GET, "/koboshi", Endpoint::Dashboard),
+            (Method::POST, "/koboshi/", Endpoint::Admin),
+            (Method::GET, "/koboshi/dashboard.js", Endpoint::Dashboard),
             (Method::POST, "/v1/messages", Endpoint::Generate(Dialect::Messages)),
             (Method::POST, "/messages/count_tokens", Endpoint::Count(Dialect::Messages)),
             (Method::POST, "/v1/responses", Endpoint::Generate(Dialect::Responses)),

@@ -1,11 +1,11 @@
-//! Requests with large bodies are served by cores of their own.
+//! Serves requests with large bodies on cores of their own.
 //!
-//! A request is read and translated in one go, and 30 MB take a second of it: all other clients of that core would wait. So a request with a large
-//! body goes to another core as a whole, where it is one future like every other, and what it says comes back through a channel
-//! with one place: the client's slowness still reaches the upstream. The connection stays where it is, and a client that goes away closes the
+//! A request is parsed and translated in one go, which takes a second for 30 MB: all other clients of that core would wait. So a request with
+//! a large body moves to another core as a whole, where it is one future like every other, and its answer comes back through a channel
+//! with one place: backpressure still reaches the upstream. The connection stays on its core, and a client that disconnects closes the
 //! channel. These cores have a lower priority than the others, so that small requests also go first where processors are few.
 //!
-//! What waits to be read is bounded in bytes; beyond that a request is refused and may be sent again a moment later.
+//! The bytes that wait to be read are bounded; beyond that a request is refused and may be sent again a moment later.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -24,7 +24,7 @@ use crate::reply::immediate::immediate_error;
 use crate::reply::refusal::Refusal;
 use crate::request::generate::{self, Intake, OpenRequest};
 use crate::shared::core_state::CoreState;
-use crate::shared::large::{Large, Place};
+use crate::shared::large::{LargeCores, QueuePlace};
 
 /// A body above this is large.
 pub(crate) const LARGE: usize = 1024 * 1024;
@@ -34,10 +34,10 @@ struct Request {
     intake: Intake,
     endpoint: Endpoint,
     parts_sender: mpsc::Sender<ResponsePart>,
-    place: Place,
+    place: QueuePlace,
 }
 
-/// What is said to the client.
+/// A part of the response.
 enum ResponsePart {
     /// A head; pieces follow.
     Head(Heading),
@@ -46,10 +46,10 @@ enum ResponsePart {
     Whole(Heading, Bytes),
 }
 
-/// What answers a request with a large body.
+/// The response to a request with a large body.
 pub(crate) fn serve(
     core: &Rc<CoreState>,
-    large: &Large,
+    large: &LargeCores,
     intake: Intake,
     endpoint: Endpoint,
     open: OpenRequest,
@@ -70,8 +70,8 @@ pub(crate) fn serve(
     })
 }
 
-/// Passes on what the other core says. It is the other core that tells the client when the drain time is over, except where nothing was said yet:
-/// it may be busy with the body of somebody else.
+/// Forwards the parts from the other core. When the drain time is over, the other core ends the response, except before its first part: it
+/// may still be busy with another request's body.
 async fn forward_parts(
     core: &CoreState,
     mut parts: mpsc::Receiver<ResponsePart>,
@@ -95,14 +95,14 @@ async fn forward_parts(
     }
 }
 
-/// Serves one request until all was said or the client is gone.
+/// Serves one request until the response is complete or the client is gone.
 async fn work(core: Rc<CoreState>, job: Request, mut end: watch::Receiver<bool>) {
     let Request { intake, endpoint, parts_sender, place } = job;
     let future = serve_on(Rc::clone(&core), intake, endpoint, None);
     let (mut sending, mut gone) = (pin!(send_all(future, &parts_sender)), pin!(parts_sender.closed()));
     let (mut ended, mut place) = (pin!(end.wait_for(|end| *end)), Some(place));
     poll_fn(|context| {
-        // Whoever serves a request looks at this when it is woken.
+        // The handler of a request checks this when it is woken.
         if !core.connections.are_ending() && ended.as_mut().poll(context).is_ready() {
             core.connections.end();
         }
@@ -110,7 +110,7 @@ async fn work(core: Rc<CoreState>, job: Request, mut end: watch::Receiver<bool>)
             return Poll::Ready(());
         }
         let done = sending.as_mut().poll(context);
-        // It was read, and is on its way: others have their turn.
+        // The body was read, and the request is on its way: the next one may begin.
         place = None;
         done
     })

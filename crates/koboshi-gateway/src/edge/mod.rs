@@ -1,7 +1,9 @@
-//! Where requests come in: who may call, what may be asked, how large and how slow it may be.
+//! Admits requests: who may call, which endpoint, how large and how slow a request may be.
 //!
-//! Pages of elsewhere are refused ([`page`]), and only JSON is taken, which no page can send without asking first.
+//! Requests of foreign web pages are refused ([`page`]), and only JSON is accepted, which no page can send without a preflight.
 
+pub(crate) mod chat;
+pub(crate) mod dashboard;
 pub(crate) mod endpoint;
 pub(crate) mod large;
 pub(crate) mod page;
@@ -34,8 +36,11 @@ use crate::request::count;
 use crate::request::embeddings;
 use crate::request::generate::{self, Intake, OpenRequest};
 use crate::route::answers::Hints;
-use crate::route::auth::{Caller, borrowed_tenant};
+use crate::route::auth::{Caller, PASSTHROUGH, borrowed_tenant};
 use crate::route::plan::{Backing, Plan};
+use crate::session::storage;
+use crate::session::ticket::{Grant, Ticket};
+use crate::session::upgrade::Upgrade;
 use crate::shared::context::{RequestContext, RequestId, client_deadline, language, own_id};
 use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::Disclosure;
@@ -45,28 +50,51 @@ use crate::shared::state::store_error;
 use crate::shared::trace::Trace;
 use koboshi_wire::http1::{Fields, Heading};
 
-/// What a request comes to: nothing of the request itself is needed any more.
+/// The response to a request, independent of the request itself.
 pub(crate) struct PendingResponse {
     future: ResponseFuture,
-    /// The page that asks, where it may.
+    /// The origin of the page that asks, where it may.
     page: Option<String>,
+    /// The connection becomes a session's.
+    upgrade: Option<Upgrade>,
 }
 
-/// Takes a request: it is read, and what answers it is there.
+/// Reads a request and prepares its response.
 ///
-/// The request is looked at where it is: what is handed on from one function to the next is copied each time.
+/// The request is borrowed: passing it by value from function to function would copy it each time.
 pub(crate) async fn accept(core: &Rc<CoreState>, peer: SocketAddr, request: &Request) -> PendingResponse {
     let plan = core.state.plan();
-    let page = page::allowed(&plan, &request.head.fields);
+    let page = page::allowed(&plan, &request.head);
     let stranger = page::check(&plan, &request.head, page.is_some());
+    if stranger.is_none()
+        && let Some(upgrade) = upgrade(&plan, &request.head)
+    {
+        let future = ResponseFuture::at_once(Heading::of(101), Bytes::new());
+        return PendingResponse { future, page, upgrade: Some(upgrade) };
+    }
     let future = answer(core, plan, peer, request, stranger).await;
-    PendingResponse { future, page }
+    PendingResponse { future, page, upgrade: None }
+}
+
+/// The handshake of a session's connection, if the request is one.
+fn upgrade(plan: &Plan, head: &Head) -> Option<Upgrade> {
+    if endpoint(&head.method, head.path(), &head.fields) != Endpoint::Session {
+        return None;
+    }
+    let caller = plan.keys.caller(&head.fields, None);
+    let lang = language(&head.fields, plan.config.language);
+    Upgrade::of(head, caller, lang)
 }
 
 impl PendingResponse {
-    /// The answer, as soon as it has a head.
+    /// The handshake that this is, where it is one.
+    pub(crate) fn take_upgrade(&mut self) -> Option<Upgrade> {
+        self.upgrade.take()
+    }
+
+    /// The response, as soon as it has a head.
     pub(crate) async fn response(self) -> Response {
-        let Self { mut future, page } = self;
+        let Self { mut future, page, .. } = self;
         let mut heading = future.head().await.unwrap_or_else(|| Heading::of(500));
         if let Some(page) = page {
             page::admit(&mut heading.lines, &page);
@@ -87,7 +115,7 @@ async fn answer(
     context.is_local = locality::is_local(peer, &request.head.fields);
     let vendor = || Vendor::of_client(request.head.path(), &request.head.fields);
     context.dialect = match endpoint {
-        // In the envelope of the client that asks.
+        // In the error format of the client's dialect.
         Endpoint::Nothing | Endpoint::WrongMethod(_) => vendor().map_or(Dialect::Chat, Vendor::dialect),
         _ => endpoint.dialect(),
     };
@@ -107,6 +135,12 @@ async fn answer(
         Endpoint::WrongMethod(allow) => {
             immediate_error(Refusal::method(method, path, allow).reply(&core.state, &plan, &context))
         }
+        Endpoint::ChatPage if !plan.config.serve.chat => {
+            immediate_error(Refusal::chat_off().reply(&core.state, &plan, &context))
+        }
+        Endpoint::ChatPage => chat::answer(&context, path),
+        Endpoint::Dashboard => dashboard::answer(&context, path),
+        Endpoint::Session => immediate_error(Refusal::upgrade().reply(&core.state, &plan, &context)),
         Endpoint::Root => root::answer(core, &context, &request.head.fields),
         Endpoint::Health => immediate_json(&context, 200, &json!({"status": "ok"})),
         Endpoint::Ready => {
@@ -126,15 +160,19 @@ async fn answer(
         | Endpoint::Model(_)
         | Endpoint::Generate(_)
         | Endpoint::Count(_)
+        | Endpoint::SessionTicket
         | Endpoint::Embeddings => match admit(core, &plan, &mut context, endpoint, request) {
             Ok(Admission { own_key, hints, path_model }) => {
-                let most = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
+                let max_bytes = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
                 let mut share = core.state.memory.share();
-                let read = core.until_end(pin!(read_body(core, &plan, request, most, &mut share))).await;
+                let read = core.until_end(pin!(read_body(core, &plan, request, max_bytes, &mut share))).await;
                 let Some(read) = read else {
                     return immediate_error(Refusal::stopping().reply(&core.state, &plan, &context));
                 };
                 match read {
+                    Ok(body) if endpoint == Endpoint::SessionTicket => {
+                        issue_ticket(core, &plan, &context, &body).await
+                    }
                     Ok(body) => {
                         let intake =
                             Intake { context, plan, body, own_key, hints, path_model, _memory: share };
@@ -146,7 +184,7 @@ async fn answer(
                         }
                     }
                     Err(body_error) => immediate_error(
-                        Refusal::body_error(body_error, most).reply(&core.state, &plan, &context),
+                        Refusal::body_error(body_error, max_bytes).reply(&core.state, &plan, &context),
                     ),
                 }
             }
@@ -156,14 +194,14 @@ async fn answer(
     }
 }
 
-/// What the head of a request says about how it is served.
+/// How a request is served, according to its head.
 struct Admission {
     own_key: Option<HeaderValue>,
     hints: Hints,
     path_model: Option<(String, bool)>,
 }
 
-/// Whether a request may come in, as its head says; else what it is answered at once.
+/// Whether a request is admitted, according to its head; else the response that refuses it.
 fn admit(
     core: &CoreState,
     plan: &Plan,
@@ -177,29 +215,30 @@ fn admit(
     let head = &request.head;
     let mut own_key = None;
     match plan.keys.caller(&head.fields, key_in_query(head).as_deref()) {
-        Caller::Tenant(tenant) => {
-            context.tenant = tenant;
+        Caller::Tenant(tenant, key) => {
+            (context.tenant, context.key) = (tenant, key);
             if plan.config.serve.passthrough && !plan.keys.are_needed() {
                 own_key = vendor_key(head);
             }
         }
-        Caller::Stranger if plan.config.serve.passthrough => {
+        Caller::UnknownKey if plan.config.serve.passthrough => {
             own_key = vendor_key(head);
-            // A key that cannot stand in a header would leave the gateway's own to be used.
+            // Without this check, a key that cannot be a header would be replaced by the gateway's own.
             if own_key.is_none() {
                 return Err(refuse(context, Refusal::key_unknown()));
             }
         }
-        Caller::Nobody => return Err(refuse(context, Refusal::key_missing())),
-        Caller::Stranger => return Err(refuse(context, Refusal::key_unknown())),
+        Caller::NoKey => return Err(refuse(context, Refusal::key_missing())),
+        Caller::UnknownKey => return Err(refuse(context, Refusal::key_unknown())),
     }
     if let Some((_, tenant)) = &own_key {
         context.tenant = tenant.clone();
+        context.key = PASSTHROUGH.into();
     }
     let own_key = own_key.map(|(key, _)| key);
     if let Endpoint::Models(dialect) | Endpoint::Model(dialect) = endpoint {
         let one = matches!(endpoint, Endpoint::Model(_)).then(|| model_in(head.path())).flatten();
-        return Err(match model_list(plan, dialect, one.as_deref()) {
+        return Err(match model_list(plan, &context.key, dialect, one.as_deref()) {
             Some(body) => immediate_bytes(context, 200, body),
             None => refuse(context, Refusal::model(plan, one.as_deref().unwrap_or_default())),
         });
@@ -223,7 +262,49 @@ fn admit(
     Ok(Admission { own_key, hints: Hints::of(&head.fields), path_model })
 }
 
-/// What answers a request that was let in. A large one is counted where its connection is.
+/// A ticket for a session, as the caller wants it.
+async fn issue_ticket(
+    core: &CoreState,
+    plan: &Plan,
+    context: &RequestContext,
+    body: &[u8],
+) -> ResponseFuture {
+    let refuse = |refusal: Refusal| immediate_error(refusal.reply(&core.state, plan, context));
+    let order: TicketOrder = match serde_json::from_slice(if body.is_empty() { b"{}" } else { body }) {
+        Ok(order) => order,
+        Err(error) => return refuse(Refusal::order(&error, body)),
+    };
+    let TicketOrder { origin, session, routes } = order;
+    let session = session.filter(|session| session != "new");
+    let key = plan.keys.are_needed().then(|| context.key.to_string());
+    let grant = Grant { origin, routes, key };
+    let ticket = Ticket { tenant: context.tenant.name().to_owned(), session, grant };
+    let (ttl, wall) = (plan.config.sessions.ticket_ttl, core.state.wall());
+    let issued = storage::ask(&core.state, move |store| ticket.issue(store, ttl, wall)).await;
+    match issued {
+        Some(Some(secret)) => {
+            let length = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+            immediate_json(context, 200, &json!({"ticket": secret, "expires_in_ms": length}))
+        }
+        Some(None) => refuse(Refusal::internal()),
+        None => refuse(Refusal::store(core.state.store.place())),
+    }
+}
+
+/// What a ticket is wanted for.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TicketOrder {
+    #[serde(default)]
+    origin: Option<String>,
+    #[serde(default)]
+    session: Option<String>,
+    #[serde(default)]
+    routes: Option<Vec<String>>,
+}
+
+/// The response to a request that was admitted. This only makes the future: [`PendingResponse::response`] runs it until it has a head, and the
+/// connection runs it from there to the end. A large request is counted on the core of its connection.
 pub(crate) fn serve_on(
     core: Rc<CoreState>,
     intake: Intake,
@@ -248,25 +329,37 @@ pub(crate) fn serve_on(
             let error_reply = Refusal::stopping().reply(&core.state, &intake.plan, &intake.context);
             Box::pin(generate::send_error(&core, &sender, error_reply)).await;
         }
-        // A client that goes away never comes here.
+        // Never reached for a client that disconnects.
         intake.context.trace.finish();
     })
+}
+
+/// The response to a request of a rehearsal: to chat completions, in a body that was read, of a client that may call.
+pub(crate) fn rehearse(core: &Rc<CoreState>, body: Bytes) -> ResponseFuture {
+    let (plan, headers) = (core.state.plan(), Fields::default());
+    let mut context = context(core, &plan, &headers);
+    context.is_local = true;
+    let (hints, share) = (Hints::of(&headers), core.state.memory.share());
+    let intake = Intake { context, plan, body, own_key: None, hints, path_model: None, _memory: share };
+    serve_on(Rc::clone(core), intake, Endpoint::Generate(Dialect::Chat), Some(OpenRequest::on(core)))
 }
 
 fn context(core: &CoreState, plan: &Plan, headers: &Fields) -> RequestContext {
     let state = &core.state;
     let (began, wall) = (state.now(), state.wall());
-    let most = plan.config.serve.deadline;
-    // One that cannot be read is refused where the request is let in.
-    let asked = client_deadline(headers).ok().flatten().filter(|asked| *asked < most);
+    let max_time = plan.config.serve.deadline;
+    // An unreadable deadline is refused by `admit`.
+    let asked = client_deadline(headers).ok().flatten().filter(|asked| *asked < max_time);
     RequestContext {
         id: RequestId::of_client(headers).unwrap_or_else(own_id),
         tenant: plan.keys.local(),
+        key: plan.keys.local_name(),
         lang: language(headers, plan.config.language),
         began,
         wall,
-        deadline: began.after(asked.unwrap_or(most)),
+        deadline: began.after(asked.unwrap_or(max_time)),
         is_clients_deadline: asked.is_some(),
+        agent: crate::shared::context::agent(headers),
         trace: Trace::default(),
         dialect: Dialect::Chat,
         method: Endpoint::Generate(Dialect::Chat).method(),
@@ -276,21 +369,28 @@ fn context(core: &CoreState, plan: &Plan, headers: &Fields) -> RequestContext {
         betas: crate::shared::context::betas(headers),
         sends: crate::http::upstream::Sends::default(),
         attempts: std::cell::Cell::default(),
+        route: std::cell::OnceCell::new(),
+        is_lesser: std::cell::Cell::default(),
+        notices: None,
     }
 }
 
-/// Google's clients may send their key in the address.
+/// The key in the address, as Google's clients may send it.
 fn key_in_query(head: &Head) -> Option<String> {
     let mut pairs = form_urlencoded::parse(head.query().as_bytes());
     pairs.find(|(name, _)| name == "key").map(|(_, key)| key.into_owned()).filter(|key| !key.is_empty())
 }
 
-/// The models that can be asked for, or one of them, as the dialect lists them.
-fn model_list(plan: &Plan, dialect: Dialect, one: Option<&str>) -> Option<Bytes> {
-    let names = plan.listed_models();
+/// The list of models, or one of them, in the format of the dialect.
+fn model_list(plan: &Plan, key: &str, dialect: Dialect, one: Option<&str>) -> Option<Bytes> {
+    let mut names = plan.listed_models();
+    names.retain(|name| plan.allows(key, Some(name), name));
     if let Some(one) = one {
-        // One that a wildcard leads to is not in the list, and can be asked for.
-        plan.route(one)?;
+        // A model that only a wildcard matches is not in the list, but exists.
+        let route = plan.route(one)?;
+        if !plan.allows(key, route.name.as_deref(), one) {
+            return None;
+        }
         return Some(match dialect {
             Dialect::Gemini => gemini::models::one(one),
             Dialect::Messages => messages::models::one(one).into(),
@@ -305,14 +405,14 @@ fn model_list(plan: &Plan, dialect: Dialect, one: Option<&str>) -> Option<Bytes>
     })
 }
 
-/// How the body is compressed, if it is.
+/// The content encoding of the body, if any.
 fn content_encoding(headers: &Fields) -> Option<&str> {
     let encoding = headers.get(CONTENT_ENCODING)?;
     let encoding = std::str::from_utf8(encoding).unwrap_or("?").trim();
     Some(encoding).filter(|encoding| !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity"))
 }
 
-/// The client's own key, as its vendor wants it, and the tenant that it makes of the client.
+/// The client's own key, in its vendor's header, and the tenant derived from it.
 fn vendor_key(head: &Head) -> Option<(HeaderValue, Tenant)> {
     let in_query = key_in_query(head);
     let key = crate::route::auth::presented(&head.fields).or(in_query.as_deref())?;
@@ -321,7 +421,7 @@ fn vendor_key(head: &Head) -> Option<(HeaderValue, Tenant)> {
     Some((value, borrowed_tenant(key)))
 }
 
-/// Whether requests can be answered; who is trusted is told more, and if not why.
+/// Whether requests can be served; trusted callers get details, and the reason if not.
 fn ready(core: &CoreState, context: &RequestContext, is_trusted: bool) -> ResponseFuture {
     let health = core.state.ledger.health();
     let backing = core.state.plan().backing();

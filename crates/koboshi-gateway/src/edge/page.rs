@@ -1,8 +1,8 @@
-//! Web pages: which may call, and what their browsers are told.
+//! Web pages: which may call, and the headers for their browsers.
 //!
 //! On the loopback address the danger is not a stranger but the user's own browser: a web page must not spend the user's keys. So the name in
-//! `Host` must be this machine's, and a page of elsewhere is refused unless the config names it. One that is named is told so, or its browser
-//! would keep the answer from it.
+//! `Host` must be this machine's, and a page from elsewhere is refused unless the config allows it. An allowed page gets CORS headers, or
+//! its browser would withhold the answer.
 
 use http::Version;
 use http::header::{
@@ -13,14 +13,16 @@ use http::header::{
 use koboshi_wire::http1::head::Head;
 use koboshi_wire::http1::{Fields, HeaderLines, Heading};
 
+use crate::edge::endpoint;
 use crate::reply::refusal::Refusal;
 use crate::route::plan::Plan;
+use crate::shared::locality::is_own_page;
 
-/// What a page may read of an answer besides its body.
+/// The headers of an answer that a page may read.
 const READABLE: &str = "x-request-id, retry-after, x-should-retry, x-koboshi-attempts, x-koboshi-target, x-koboshi-degraded, x-koboshi-cache, \
                         x-koboshi-fault, x-koboshi-guard, x-koboshi-reask, x-koboshi-repaired, x-koboshi-sends, x-koboshi-simulated, x-koboshi-translated, x-koboshi-trimmed, request-id";
 
-/// What is wrong with the page or name that a request comes from, if anything.
+/// Why the origin or host of a request is refused, if it is.
 pub(crate) fn check(plan: &Plan, head: &Head, is_allowed: bool) -> Option<Refusal> {
     let (serve, headers) = (&plan.config.serve, &head.fields);
     if !names_one_host(head) {
@@ -32,7 +34,7 @@ pub(crate) fn check(plan: &Plan, head: &Head, is_allowed: bool) -> Option<Refusa
     if !serve.listen.ip().is_loopback() {
         return None;
     }
-    // HTTP/1.0 may leave the name out; a browser never does.
+    // HTTP/1.0 may leave the host out; a browser never does.
     headers.get(HOST)?;
     let said = headers.text(HOST);
     let known = said.and_then(host_name).is_some_and(|host| {
@@ -44,8 +46,8 @@ pub(crate) fn check(plan: &Plan, head: &Head, is_allowed: bool) -> Option<Refusa
     (!known).then(|| Refusal::host(said.unwrap_or_default()))
 }
 
-/// Whether a request says once for whom it is. Two hosts, or another one in the address than in the header, could be read in two ways
-/// by a proxy and by us.
+/// Whether a request names exactly one host. A proxy and we could interpret two hosts, or an address that differs from the header,
+/// differently.
 fn names_one_host(head: &Head) -> bool {
     let mut hosts = head.fields.all(HOST.as_str());
     let (first, second) = (hosts.next(), hosts.next());
@@ -55,7 +57,7 @@ fn names_one_host(head: &Head) -> bool {
     second.is_none() && fits && (first.is_some() || head.version == Version::HTTP_10)
 }
 
-/// The name without its port; none where it is no name with a port.
+/// The host without its port; none if it is not valid.
 fn host_name(host: &str) -> Option<&str> {
     let (name, port) = match host.strip_prefix('[') {
         Some(rest) => rest.split_once(']')?,
@@ -66,19 +68,24 @@ fn host_name(host: &str) -> Option<&str> {
 }
 
 /// The page that a request comes from, if it may call.
-pub(crate) fn allowed(plan: &Plan, headers: &Fields) -> Option<String> {
+///
+/// The dashboard calls the admin API beside it, and the chat page everything.
+pub(crate) fn allowed(plan: &Plan, head: &Head) -> Option<String> {
+    let headers = &head.fields;
     let origin = headers.text(ORIGIN)?;
-    plan.config.serve.origins.iter().find(|known| *known == origin).cloned()
+    let known = plan.config.serve.origins.iter().any(|known| known == origin);
+    let has_page = plan.config.serve.chat || endpoint::is_operators(head.path());
+    (known || has_page && is_own_page(origin, headers)).then(|| origin.to_owned())
 }
 
-/// Tells the browser that this page may read the answer.
+/// Adds the headers that let this page read the answer.
 pub(crate) fn admit(lines: &mut HeaderLines, page: &str) {
     lines.add(ACCESS_CONTROL_ALLOW_ORIGIN, page);
     lines.add(ACCESS_CONTROL_EXPOSE_HEADERS, READABLE);
     lines.add(VARY, "origin");
 }
 
-/// The answer to a browser that asks what a page may send. Whether the page itself may is said by [`admit`].
+/// The answer to a preflight request: what a page may send. [`admit`] says whether the page itself may.
 pub(crate) fn preflight(asked: &Fields) -> Heading {
     let mut heading = Heading::of(204);
     heading.add(ACCESS_CONTROL_ALLOW_METHODS, "GET, POST");

@@ -1,4 +1,4 @@
-//! Reads the body of a request, up to a size and a time.
+//! Reads the body of a request, within limits of size and time.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -16,8 +16,8 @@ use crate::http::memory::MemoryShare;
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::head::RequestBody;
 
-/// The most that is read at a time; after that other requests have their turn.
-const STEP: usize = 256 * 1024;
+/// How much is read at a time; after that other requests are polled.
+const MAX_READ: usize = 256 * 1024;
 
 /// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,11 +25,11 @@ pub(crate) enum BodyError {
     Large,
     Slow,
     Broken,
-    /// The bodies of all requests would take more memory than they may.
+    /// The bodies of all requests together would exceed their memory budget.
     NoMemory,
 }
 
-/// How large a body may be: by itself, and together with all others.
+/// The limits of a body: its own, and the budget of all together.
 pub(crate) struct BodyLimits<'r> {
     pub(crate) max_bytes: usize,
     pub(crate) memory: u64,
@@ -42,8 +42,8 @@ impl BodyLimits<'_> {
     }
 }
 
-/// The body of the request that came on this line last, if it is there in time and not larger than that. A body that is not read to its end
-/// spoils the line for another request.
+/// Reads the body of the last request on this connection. After a body that is not read to its end, the connection cannot be
+/// reused.
 pub(crate) async fn read(
     connection: &Connection,
     mut limits: BodyLimits<'_>,
@@ -59,7 +59,7 @@ pub(crate) async fn read(
                 .ok()
                 .filter(|length| *length <= limits.max_bytes)
                 .ok_or(BodyError::Large)?;
-            // Before it is read: what is announced may all come.
+            // Checked before it is read: all of the announced length may come.
             limits.fits(length)?;
             match connection.take(length) {
                 Some(whole) => whole,
@@ -85,19 +85,19 @@ async fn read_in_time(
 
 async fn read_length(connection: &Connection, length: usize) -> Result<Bytes, BodyError> {
     let mut whole = connection.take_all();
-    let mut turn = STEP;
+    let mut turn = MAX_READ;
     while whole.len() < length {
-        // Not more, though the room grows faster than that: a kernel that holds megabytes would give them all, and others would wait.
-        let step = STEP.min(length - whole.len());
-        // What is announced may never come, so the rest gets its room only after a first part came. All at once: a buffer that grows in steps is
-        // moved by the kernel again and again, and takes up to twice the room.
-        whole.reserve(if whole.len() < STEP { step } else { length - whole.len() });
+        // Not more, though the buffer grows faster: a kernel that holds megabytes would hand over all of them, and other requests would wait.
+        let step = MAX_READ.min(length - whole.len());
+        // The announced length may never come, so the full buffer is only reserved after a first part came. All at once: a buffer that grows
+        // in steps is moved again and again, and takes up to twice the memory.
+        whole.reserve(if whole.len() < MAX_READ { step } else { length - whole.len() });
         let read = poll_fn(|context| poll_read(connection, &mut whole, step, context)).await;
         if read.map_err(|_| BodyError::Broken)? == 0 {
             return Err(BodyError::Broken);
         }
         if whole.len() >= turn {
-            turn = whole.len() + STEP;
+            turn = whole.len() + MAX_READ;
             yield_now().await;
         }
     }
@@ -108,7 +108,7 @@ async fn read_chunked(connection: &Connection, limits: &mut BodyLimits<'_>) -> R
     let max_bytes = limits.max_bytes;
     let (mut chunks, mut from, mut whole) = (Chunks::default(), connection.take_all(), BytesMut::new());
     loop {
-        // One more than allowed, to see that it is too much.
+        // One more than allowed, to detect that it is too much.
         let left = max_bytes.saturating_sub(whole.len()).saturating_add(1);
         chunks.read(&mut from, &mut whole, left).map_err(|_| BodyError::Broken)?;
         if whole.len() > max_bytes {
@@ -129,7 +129,7 @@ async fn read_chunked(connection: &Connection, limits: &mut BodyLimits<'_>) -> R
     }
 }
 
-/// Reads some bytes, at most so many.
+/// Reads some bytes, up to a maximum.
 fn poll_read(
     connection: &Connection,
     into: &mut BytesMut,

@@ -1,4 +1,4 @@
-//! A request as it came in, and an answer as it goes out.
+//! A request with its connection, and the answer to it.
 
 use koboshi_wire::http1::Heading;
 use koboshi_wire::http1::head::Head;
@@ -6,13 +6,13 @@ use koboshi_wire::http1::head::Head;
 use crate::http::client::Connection;
 use crate::http::response_future::ResponseFuture;
 
-/// A request, and the line it came on.
+/// A request, and the connection that it came on.
 pub(crate) struct Request {
     pub(crate) head: Head,
     pub(crate) connection: Connection,
 }
 
-/// An answer: its head, and what makes its body.
+/// An answer: its head, and the future that makes its body.
 pub(crate) struct Response {
     pub(crate) heading: Heading,
     pub(crate) future: ResponseFuture,

@@ -1,15 +1,15 @@
-//! How much memory the bodies of all requests may take together.
+//! Limits the memory that the bodies of all requests take together.
 //!
-//! Every body that is being read or served has a [`MemoryShare`] of the budget. One that does not fit is refused before it is read, and may be sent
-//! again a moment later: a process that runs out of memory would take everybody's streams with it. A body is counted three times, because
-//! beside it there may be its translation for another dialect and what is on its way to the provider.
+//! Every body that is being read or served has a [`MemoryShare`] of the budget. One that does not fit is refused before it is read, and may be
+//! sent again a moment later: a process that runs out of memory would cut all streams. A body counts three times, because its
+//! translation for another dialect and the bytes on their way to the provider may exist beside it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Copies of a body that there may be at the same time.
+/// How many copies of a body may exist at the same time.
 const COPIES: u64 = 3;
-/// Where the machine does not say how much memory it has.
+/// The assumed memory where the machine does not report it.
 const UNKNOWN_MACHINE: u64 = 4 << 30;
 
 /// What all requests have taken.
@@ -26,14 +26,14 @@ pub(crate) struct MemoryShare {
 }
 
 impl MemoryBudget {
-    /// Nothing yet, for one request.
+    /// An empty share, for one request.
     pub(crate) fn share(self: &Arc<Self>) -> MemoryShare {
         MemoryShare { budget: Arc::clone(self), bytes: 0 }
     }
 }
 
 impl MemoryShare {
-    /// Makes it fit for a body of so many bytes. False if that is more than is left of the limit: then nothing changes.
+    /// Resizes it for a body of this length. False, and unchanged, if that exceeds the limit.
     pub(crate) fn fit(&mut self, body: usize, limit: u64) -> bool {
         let wanted = COPIES.saturating_mul(body as u64);
         let more = wanted.saturating_sub(self.bytes);
@@ -53,13 +53,13 @@ impl Drop for MemoryShare {
     }
 }
 
-/// The limit where none is configured: a quarter of what the machine, or the container, has.
+/// The limit where none is configured: a quarter of the memory of the machine, or of the container.
 pub(crate) fn default_limit() -> u64 {
     let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_of(&text));
     let container = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
     let container = container.and_then(|text| text.trim().parse().ok());
-    let least = machine.into_iter().chain(container).min();
-    least.unwrap_or(UNKNOWN_MACHINE) / 4
+    let smaller = machine.into_iter().chain(container).min();
+    smaller.unwrap_or(UNKNOWN_MACHINE) / 4
 }
 
 /// `MemTotal:       24538012 kB`.

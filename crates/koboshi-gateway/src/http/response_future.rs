@@ -1,17 +1,16 @@
-//! One request as one future: first it gives the head of the answer, then the body, piece by piece.
+//! One request as one future: it yields the head of the answer first, then the body, piece by piece.
 //!
 //! Everything that happens to a request (attempts, pauses, relaying, recovery after a cut) is written as one async
-//! function that speaks into a [`ResponseSender`]. The [`ResponseFuture`] around it is the body of the response: the connection polls it, and it
-//! polls the function. So there is no task and no channel per request, the client's slowness reaches the upstream by itself,
-//! and a client that goes away drops the whole thing with all its guards.
+//! function that writes to a [`ResponseSender`]. The [`ResponseFuture`] around it is the body of the response: the connection polls it, and it
+//! polls the function. So there is no task and no channel per request, backpressure reaches the upstream by itself,
+//! and a client that disconnects drops the whole future with all its guards.
 //!
-//! The function runs only while it is polled. That is what is wanted here: nothing has to happen for a client that does not
-//! read.
+//! The function runs only while it is polled. That is intended: nothing has to happen for a client that does not read.
 //!
-//! **Layout.** Such a future is as large as the largest of its branches, and lives as long as its stream is open: there may be thousands of them. So
-//! every `Box::pin` of the gateway has one reason: what is awaited there is rare or comes last, and boxed it takes memory only while it
-//! runs. Futures that are awaited on the usual way are pinned in place, because one that is handed over by value is stored twice, and
-//! what goes from function to function by value (an attempt that has begun, a connection) is boxed once for the same reason
+//! **Layout.** Such a future is as large as the largest of its branches, and lives as long as its stream is open: there may be thousands of
+//! them. So every `Box::pin` of the gateway has one reason: what is awaited there is rare or comes last, and boxed it takes memory only while
+//! it runs. Futures that every request awaits are pinned in place, because passing one by value stores it twice, and what
+//! goes from function to function by value (an attempt that has begun, a connection) is boxed once for the same reason
 //! (decision 8).
 
 use std::cell::{Cell, RefCell};
@@ -23,33 +22,33 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use koboshi_wire::http1::Heading;
 
-/// What the function has said and nobody has taken yet.
+/// What the function has written and the connection has not taken yet.
 #[derive(Default)]
 struct Slot {
     head: RefCell<Option<Heading>>,
     piece: RefCell<Option<Bytes>>,
 }
 
-/// Where the function puts head and body.
+/// Where the function writes head and body.
 pub(crate) struct ResponseSender {
     slot: Rc<Slot>,
     has_head: Cell<bool>,
 }
 
 impl ResponseSender {
-    /// Gives the head. Only the first one counts.
+    /// Writes the head. Only the first one counts.
     pub(crate) fn head(&self, heading: Heading) {
         if !self.has_head.replace(true) {
             *self.slot.head.borrow_mut() = Some(heading);
         }
     }
 
-    /// Whether the head was given.
+    /// Whether the head was written.
     pub(crate) fn has_head(&self) -> bool {
         self.has_head.get()
     }
 
-    /// Gives a piece of the body, when the one before was taken.
+    /// Writes a piece of the body, when the one before was taken.
     pub(crate) async fn send(&self, piece: Bytes) {
         if piece.is_empty() {
             return;
@@ -58,7 +57,7 @@ impl ResponseSender {
         *self.slot.piece.borrow_mut() = Some(piece);
     }
 
-    /// Gives a piece if the one before was taken; else it is not even made.
+    /// Writes a piece if the one before was taken; else it is not even made.
     pub(crate) fn offer_with(&self, make: impl Fn() -> Bytes) {
         let mut slot = self.slot.piece.borrow_mut();
         if slot.is_none() {
@@ -66,7 +65,12 @@ impl ResponseSender {
         }
     }
 
-    /// Waits until the piece before was taken. No waker is kept: whoever takes a piece polls again when it wants more.
+    /// Waits until everything that was given was taken.
+    pub(crate) async fn drained(&self) {
+        self.wait_for_space().await;
+    }
+
+    /// Waits until the piece before was taken. No waker is needed: the connection that takes a piece polls again when it wants more.
     async fn wait_for_space(&self) {
         poll_fn(|_| if self.slot.piece.borrow().is_some() { Poll::Pending } else { Poll::Ready(()) }).await;
     }
@@ -79,21 +83,21 @@ pub(crate) struct ResponseFuture {
 }
 
 impl ResponseFuture {
-    /// Makes a flow of a function.
+    /// Wraps a function.
     pub(crate) fn of<F: Future<Output = ()> + 'static>(handler: impl FnOnce(ResponseSender) -> F) -> Self {
         let slot = Rc::new(Slot::default());
         let sender = ResponseSender { slot: Rc::clone(&slot), has_head: Cell::new(false) };
         Self { handler: Some(Box::pin(handler(sender))), slot }
     }
 
-    /// An answer that is there at once.
+    /// A complete answer.
     pub(crate) fn at_once(heading: Heading, body: Bytes) -> Self {
         let piece = Some(body).filter(|body| !body.is_empty());
         let slot = Slot { head: RefCell::new(Some(heading)), piece: RefCell::new(piece) };
         Self { handler: None, slot: Rc::new(slot) }
     }
 
-    /// Runs until there is a head. A function that ends without one gives none.
+    /// Runs until there is a head; none if the function ends without one.
     pub(crate) async fn head(&mut self) -> Option<Heading> {
         poll_fn(|context| {
             self.run(context);
@@ -103,6 +107,24 @@ impl ResponseFuture {
             }
         })
         .await
+    }
+
+    /// Runs without taking anything. False once the function has ended and all was taken.
+    pub(crate) fn poll_run(&mut self, context: &mut Context<'_>) -> bool {
+        if self.slot.piece.borrow().is_none() {
+            self.run(context);
+        }
+        self.handler.is_some() || self.slot.piece.borrow().is_some()
+    }
+
+    /// The head, once it was given; only once.
+    pub(crate) fn take_head(&mut self) -> Option<Heading> {
+        self.slot.head.borrow_mut().take()
+    }
+
+    /// The piece that waits.
+    pub(crate) fn take_piece(&mut self) -> Option<Bytes> {
+        self.slot.piece.borrow_mut().take()
     }
 
     fn run(&mut self, context: &mut Context<'_>) {
@@ -115,7 +137,7 @@ impl ResponseFuture {
 }
 
 impl ResponseFuture {
-    /// The next piece of the body; none when all was given.
+    /// The next piece of the body; none at its end.
     pub(crate) fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         if self.slot.piece.borrow().is_none() {
             self.run(context);
@@ -174,7 +196,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn what_is_there_at_once_has_its_length_and_ends() {
+    async fn a_complete_answer_has_its_length_and_ends() {
         let mut future = ResponseFuture::at_once(head(200), Bytes::from_static(b"all"));
         assert!(future.head().await.is_some());
         assert_eq!(future.length(), Some(3));
@@ -200,6 +222,6 @@ mod tests {
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_function_without_a_head_is_noticed() {
-        assert!(ResponseFuture::of(|_tap| async {}).head().await.is_none());
+        assert!(ResponseFuture::of(|_sender| async {}).head().await.is_none());
     }
 }

@@ -1,7 +1,7 @@
-//! What happens, as it happens: the entries of this process's journal for those who watch.
+//! The live feed: the journal entries of this process, for watchers.
 //!
-//! A broadcast in memory, so nobody asks the store for news. It is bounded: a watcher that reads slowly loses the oldest entries and is
-//! told how many, and nobody who notes something ever waits for a watcher. Without watchers an entry costs one load.
+//! A broadcast in memory, so watching does not poll the store. It is bounded: a slow watcher loses the oldest entries and learns how many,
+//! and writers never wait for a watcher. Without watchers an entry costs one load.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +10,12 @@ use koboshi_store::Entry;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender};
 
-/// Entries that a slow watcher may be behind.
+/// How many entries a slow watcher may lag.
 const CAPACITY: usize = 1024;
-/// Watchers at the same time.
+/// How many watchers there may be.
 const MAX_WATCHERS: usize = 64;
 
-/// Where entries go.
+/// Where entries are published.
 #[derive(Clone)]
 pub(crate) struct Feed {
     channel: Sender<FeedMessage>,
@@ -28,17 +28,17 @@ enum FeedMessage {
     End,
 }
 
-/// Somebody who watches.
+/// A subscriber of the feed.
 pub(crate) struct Watcher {
     channel: Receiver<FeedMessage>,
     closed: Arc<AtomicBool>,
 }
 
-/// What a watcher hears.
+/// What a watcher receives.
 #[derive(Debug, PartialEq)]
 pub(crate) enum FeedEvent {
     Entry(Arc<Entry>),
-    /// So many entries were lost, because they were not read in time.
+    /// This many entries were lost, because they were not read in time.
     Lost(u64),
     /// The gateway stops.
     End,
@@ -49,21 +49,21 @@ impl Feed {
         Self { channel: Sender::new(CAPACITY), closed: Arc::default() }
     }
 
-    /// Tells whoever watches.
+    /// Publishes an entry to all watchers.
     pub(crate) fn publish(&self, entry: &Entry) {
         if self.channel.receiver_count() > 0 {
-            // The last watcher may have gone this moment.
+            // The last watcher may have just gone.
             let _ = self.channel.send(FeedMessage::Entry(Arc::new(entry.clone())));
         }
     }
 
-    /// Begins to watch; none if too many do.
+    /// Begins to watch; none if there are too many watchers.
     pub(crate) fn watch(&self) -> Option<Watcher> {
         (self.channel.receiver_count() < MAX_WATCHERS)
             .then(|| Watcher { channel: self.channel.subscribe(), closed: Arc::clone(&self.closed) })
     }
 
-    /// Ends every watch: a stream without an end would hold the gateway open.
+    /// Ends every watch: a stream without an end would keep the gateway from stopping.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::Release);
         let _ = self.channel.send(FeedMessage::End);
@@ -71,7 +71,7 @@ impl Feed {
 }
 
 impl Watcher {
-    /// The next thing that happens.
+    /// The next event.
     pub(crate) async fn next(&mut self) -> FeedEvent {
         if self.closed.load(Ordering::Acquire) {
             return FeedEvent::End;
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn a_slow_watcher_is_told_how_much_it_lost() {
+    async fn a_slow_watcher_learns_how_much_it_lost() {
         let feed = Feed::new();
         let mut watcher = feed.watch().unwrap();
         for number in 0..CAPACITY + 7 {

@@ -1,7 +1,7 @@
-//! Lines for people or for machines, on standard error.
+//! Log lines for people or for machines, on standard error.
 //!
-//! A line is put into a bounded queue and written by a thread of its own: a terminal that stands still stops nobody. If the queue is
-//! full, lines are dropped and the next one says how many. Texts come redacted from where they are made; nothing here knows a prompt.
+//! A line goes into a bounded queue, and a separate thread writes it: a blocked terminal blocks no request. If the queue is
+//! full, lines are dropped and the next one says how many. Callers redact their texts; nothing here knows a prompt.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use koboshi_config::gateway::LogFormat;
 use koboshi_store::{Clock, SystemClock};
 use serde_json::{Value, json};
 
-/// Lines that may wait.
+/// How many lines may wait.
 const CAPACITY: usize = 4096;
 
-/// How grave.
+/// Severity of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     Error,
@@ -47,52 +47,72 @@ impl Level {
     }
 }
 
-/// What waits to be written.
-enum Queued {
+/// An item of the queue.
+enum QueueItem {
     Line(String),
-    /// Somebody waits until everything before this is written.
+    /// A caller waits until everything before this is written.
     Flush(SyncSender<()>),
 }
 
-/// Where lines go.
+/// The queue of log lines.
 #[derive(Clone)]
 pub(crate) struct Log {
-    queue: Option<SyncSender<Queued>>,
+    queue: Option<SyncSender<QueueItem>>,
     format: LogFormat,
-    least: Level,
+    max_level: Level,
     dropped: Arc<AtomicU64>,
+    /// Gets what is serious too.
+    errors: Option<Arc<Self>>,
 }
 
 impl Log {
     /// A log that writes to `out`.
-    pub(crate) fn to(mut out: impl Write + Send + 'static, format: LogFormat, least: Level) -> Self {
-        let (queue, lines) = sync_channel::<Queued>(CAPACITY);
+    pub(crate) fn to(mut out: impl Write + Send + 'static, format: LogFormat, max_level: Level) -> Self {
+        let (queue, lines) = sync_channel::<QueueItem>(CAPACITY);
         let dropped = Arc::new(AtomicU64::new(0));
         let writer = std::thread::Builder::new().name("koboshi-log".to_owned()).spawn(move || {
             for queued in lines {
-                // Nobody is left to tell that the log cannot be written, and whoever waited may have given up.
+                // A log that cannot be written cannot report it, and a waiting caller may have given up.
                 match queued {
-                    Queued::Line(line) => drop(out.write_all(line.as_bytes())),
-                    Queued::Flush(done) => drop(done.try_send(())),
+                    QueueItem::Line(line) => drop(out.write_all(line.as_bytes())),
+                    QueueItem::Flush(done) => drop(done.try_send(())),
                 }
             }
         });
-        Self { queue: writer.is_ok().then_some(queue), format, least, dropped }
+        Self { queue: writer.is_ok().then_some(queue), format, max_level, dropped, errors: None }
     }
 
-    /// A log that says nothing.
+    /// The same log, whose warnings and errors go to another one too.
+    pub(crate) fn with_errors(self, errors: Self) -> Self {
+        Self { errors: Some(Arc::new(errors)), ..self }
+    }
+
+    /// A log that writes nothing.
     pub(crate) fn silent() -> Self {
-        Self { queue: None, format: LogFormat::Json, least: Level::Error, dropped: Arc::default() }
+        Self {
+            queue: None,
+            format: LogFormat::Json,
+            max_level: Level::Error,
+            dropped: Arc::default(),
+            errors: None,
+        }
     }
 
     /// Whether lines of this level are written.
     pub(crate) fn is_enabled(&self, level: Level) -> bool {
-        self.queue.is_some() && level <= self.least
+        self.writes(level) || self.errors.as_ref().is_some_and(|errors| errors.writes(level))
     }
 
-    /// Writes a line: a sentence, and the facts beside it.
+    fn writes(&self, level: Level) -> bool {
+        self.queue.is_some() && level <= self.max_level
+    }
+
+    /// Logs a sentence with its fields.
     pub(crate) fn line(&self, level: Level, message: &str, facts: &Value) {
-        if !self.is_enabled(level) {
+        if let Some(errors) = &self.errors {
+            errors.line(level, message, facts);
+        }
+        if !self.writes(level) {
             return;
         }
         let dropped = self.dropped.swap(0, Ordering::Relaxed);
@@ -102,18 +122,21 @@ impl Log {
         self.send(self.render(level, message, facts));
     }
 
-    /// Waits until what was said so far is written, at most this long: a process that ends takes its log along.
+    /// Waits until all lines are written, at most this long: lines in the queue are lost when the process ends.
     pub(crate) fn flush(&self, patience: Duration) {
+        if let Some(errors) = &self.errors {
+            errors.flush(patience);
+        }
         let (done, written) = sync_channel(1);
         if let Some(queue) = &self.queue
-            && queue.try_send(Queued::Flush(done)).is_ok()
+            && queue.try_send(QueueItem::Flush(done)).is_ok()
         {
-            // A terminal that stands still stops nobody.
+            // A blocked terminal must not block the caller.
             let _ = written.recv_timeout(patience);
         }
     }
 
-    /// A fault of a target, with the fields that operators search for.
+    /// Logs a fault of a target, with the fields that operators search for.
     pub(crate) fn fault(
         &self,
         target: &str,
@@ -169,14 +192,14 @@ impl Log {
 
     fn send(&self, line: String) {
         if let Some(queue) = &self.queue
-            && let Err(TrySendError::Full(_)) = queue.try_send(Queued::Line(line))
+            && let Err(TrySendError::Full(_)) = queue.try_send(QueueItem::Line(line))
         {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-/// Whoever wrote the text, it stays one line and moves no cursor.
+/// Keeps a foreign text on one line, without control characters.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -207,7 +230,7 @@ mod tests {
     #[test]
     fn machines_get_one_object_a_line() {
         let (log, lines) = log(LogFormat::Json);
-        log.line(Level::Debug, "not told", &json!({}));
+        log.line(Level::Debug, "not logged", &json!({}));
         log.line(Level::Warn, "two\nlines", &json!({"errorCode": "KBS-3001", "none": null}));
         let line: Value = serde_json::from_str(&lines.recv().unwrap()).unwrap();
         assert_eq!((line["level"].as_str(), line["message"].as_str()), (Some("warn"), Some("two\nlines")));

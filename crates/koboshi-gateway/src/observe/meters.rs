@@ -1,6 +1,6 @@
-//! What is counted and measured, under the names of OpenTelemetry's GenAI conventions where they have one.
+//! Metrics, under the names of OpenTelemetry's GenAI conventions where they have one.
 //!
-//! Labels are bounded: model names come from clients, so only the first few hundred targets get a line of their own and the rest is
+//! Labels are bounded: model names come from clients, so only the first few hundred targets get a series of their own and all others are
 //! `other`. Tenants, request ids and sessions are never labels. Handles are looked up once per target and kept in it.
 
 use std::collections::{HashMap, HashSet};
@@ -14,13 +14,13 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-/// Targets with a line of their own.
-const MOST_TARGETS: usize = 300;
+/// How many targets get a series of their own.
+const MAX_TARGETS: usize = 300;
 
-/// Seconds; from a cached token to a model that thinks.
+/// Buckets in seconds: from a cached token to a model that thinks.
 const SECONDS: [f64; 16] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0];
-/// Seconds that the gateway itself adds.
+/// Buckets in seconds for the time that the gateway itself adds.
 const ADDED: [f64; 10] = [0.000_02, 0.000_05, 0.000_1, 0.000_2, 0.000_5, 0.001, 0.005, 0.02, 0.1, 1.0];
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -48,7 +48,7 @@ struct OneWord {
     kind: Word,
 }
 
-/// One of the words that are known when the program is built.
+/// A label value that is known at build time.
 #[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 struct Word(&'static str);
 
@@ -58,7 +58,7 @@ impl EncodeLabelValue for Word {
     }
 }
 
-/// Everything that is counted.
+/// All metrics.
 pub(crate) struct Meters {
     registry: Registry,
     named: Mutex<HashSet<(String, String)>>,
@@ -73,25 +73,32 @@ pub(crate) struct Meters {
     answers: Family<OneWord, Counter>,
     /// Whole answers, which are most of them.
     pub(crate) whole: Counter,
+    /// Failed attempts on all targets together.
+    pub(crate) fallen: Counter,
+    /// Whole answers although something had failed or was out of use.
+    pub(crate) survived: Counter,
     degraded: Family<OneWord, Counter>,
     tool_calls: Family<OneWord, Counter>,
     guard: Family<OneWord, Counter>,
     recoveries: Family<OneWord, Counter>,
-    /// Requests that are being served.
+    /// Requests in progress.
     pub(crate) open: Gauge,
     /// Connections of clients.
     pub(crate) connections: Gauge,
+    pub(crate) sessions: Gauge,
     /// Time that the gateway itself added before a request left it.
     pub(crate) added: Histogram,
     /// Whether the last exchange with the store went well.
     pub(crate) store_connected: Gauge,
+    /// Gateways that share the store, this one included.
+    pub(crate) gateways: Gauge,
     /// Answers that the store's cache did not get.
     pub(crate) cache_dropped: Counter,
-    /// Spans that no collector got.
+    /// Spans that did not reach the collector.
     pub(crate) spans_dropped: Counter,
 }
 
-/// What is counted for one target.
+/// The metrics of one target.
 #[derive(Clone)]
 pub(crate) struct TargetMeters {
     pub(crate) attempts: Counter,
@@ -120,84 +127,60 @@ impl Meters {
             remedies: Family::default(),
             whole: answers.get_or_create_owned(&OneWord { kind: Word("whole") }),
             answers,
+            fallen: Counter::default(),
+            survived: Counter::default(),
             degraded: Family::default(),
             tool_calls: Family::default(),
             guard: Family::default(),
             recoveries: Family::default(),
             open: Gauge::default(),
             connections: Gauge::default(),
+            sessions: Gauge::default(),
             registry: Registry::default(),
             named: Mutex::default(),
             duration,
             first_content,
             added,
             store_connected: Gauge::default(),
+            gateways: Gauge::default(),
             cache_dropped: Counter::default(),
             spans_dropped: Counter::default(),
         };
-        let seconds = || Unit::Seconds;
-        registry.register_with_unit(
-            "gen_ai_server_request_duration",
-            "Length of an attempt",
-            seconds(),
-            meters.duration.clone(),
-        );
-        registry.register_with_unit(
-            "gen_ai_server_time_to_first_token",
-            "Until the first content of an attempt",
-            seconds(),
-            meters.first_content.clone(),
-        );
-        registry.register_with_unit(
-            "koboshi_added",
-            "Time added before a request left the gateway",
-            seconds(),
-            meters.added.clone(),
-        );
-        registry.register("gen_ai_client_token_usage", "Tokens", meters.tokens.clone());
-        registry.register("koboshi_attempts", "Attempts on targets", meters.attempts.clone());
-        registry.register(
-            "koboshi_resends",
-            "Requests that met a dead connection and were sent again within their attempt",
-            meters.resends.clone(),
-        );
-        registry.register("koboshi_faults", "Faults of targets", meters.faults.clone());
-        registry.register("koboshi_breaker_state", "0 closed, 1 probing, 2 open", meters.breaker.clone());
-        registry.register("koboshi_remedies", "What was done about faults", meters.remedies.clone());
-        registry.register("koboshi_answers", "Answers to clients, by how they ended", meters.answers.clone());
-        registry.register("koboshi_degraded_answers", "Lesser answers, by source", meters.degraded.clone());
-        registry.register(
-            "koboshi_tool_calls",
-            "Tool calls: valid, repaired, reasked, refused",
-            meters.tool_calls.clone(),
-        );
-        registry.register(
-            "koboshi_guard",
-            "What the loop guard did or would have done",
-            meters.guard.clone(),
-        );
-        registry.register(
-            "koboshi_recoveries",
-            "Streams that broke after their first content, by how they went on",
-            meters.recoveries.clone(),
-        );
-        registry.register("koboshi_open_requests", "Requests that are being served", meters.open.clone());
-        registry.register("koboshi_connections", "Connections of clients", meters.connections.clone());
-        registry.register(
-            "koboshi_store_connected",
-            "1 if the last exchange with the store went well, else 0",
-            meters.store_connected.clone(),
-        );
-        registry.register(
-            "koboshi_cache_dropped",
-            "Answers that were not kept in the store: too many waited for it, or it failed",
-            meters.cache_dropped.clone(),
-        );
-        registry.register(
-            "koboshi_trace_spans_dropped",
-            "Spans that no collector got: the queue was full or the collector away",
-            meters.spans_dropped.clone(),
-        );
+        macro_rules! register {
+            ($($field:ident $name:literal $help:literal $(in $unit:expr)?,)+) => {
+                $(register!(@one $field $name $help $($unit)?);)+
+            };
+            (@one $field:ident $name:literal $help:literal) => {
+                registry.register($name, $help, meters.$field.clone());
+            };
+            (@one $field:ident $name:literal $help:literal $unit:expr) => {
+                registry.register_with_unit($name, $help, $unit, meters.$field.clone());
+            };
+        }
+        register! {
+            duration "gen_ai_server_request_duration" "Length of an attempt" in Unit::Seconds,
+            first_content "gen_ai_server_time_to_first_token" "Until the first content of an attempt" in Unit::Seconds,
+            added "koboshi_added" "Time added before a request left the gateway" in Unit::Seconds,
+            tokens "gen_ai_client_token_usage" "Tokens",
+            attempts "koboshi_attempts" "Attempts on targets",
+            resends "koboshi_resends" "Requests that met a dead connection and were sent again within their attempt",
+            faults "koboshi_faults" "Faults of targets",
+            breaker "koboshi_breaker_state" "0 closed, 1 probing, 2 open",
+            remedies "koboshi_remedies" "What was done about faults",
+            answers "koboshi_answers" "Answers to clients, by how they ended",
+            survived "koboshi_survived_falls" "Whole answers although an attempt had failed or the first target was out of use",
+            degraded "koboshi_degraded_answers" "Lesser answers, by source",
+            tool_calls "koboshi_tool_calls" "Tool calls: valid, repaired, reasked, refused",
+            guard "koboshi_guard" "What the loop guard did or would have done",
+            recoveries "koboshi_recoveries" "Streams that broke after their first content, by how they went on",
+            open "koboshi_open_requests" "Requests that are being served",
+            sessions "koboshi_session_connections" "Connections of sessions",
+            connections "koboshi_connections" "Connections of clients",
+            store_connected "koboshi_store_connected" "1 if the last exchange with the store went well, else 0",
+            gateways "koboshi_gateways" "Running gateways that share the store, this one included",
+            cache_dropped "koboshi_cache_dropped" "Answers that were not kept in the store: too many waited for it, or it failed",
+            spans_dropped "koboshi_trace_spans_dropped" "Spans that no collector got: the queue was full or the collector away",
+        }
         Self { registry, ..meters }
     }
 
@@ -224,7 +207,7 @@ impl Meters {
     fn labels(&self, provider: &str, model: &str) -> TargetLabels {
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         let id = (provider.to_owned(), model.to_owned());
-        let own = named.contains(&id) || named.len() < MOST_TARGETS;
+        let own = named.contains(&id) || named.len() < MAX_TARGETS;
         if own {
             named.insert(id);
         }
@@ -239,9 +222,10 @@ impl Meters {
             error_type: Word(kind),
         };
         self.faults.get_or_create(&labels).inc();
+        self.fallen.inc();
     }
 
-    /// Shows how the breakers stand. Several keys of a provider are several targets with one gauge: it shows the worst of them.
+    /// Sets the gauges of breaker states. Several keys of a provider are several targets with one gauge: it shows the worst of them.
     pub(crate) fn show_breakers<'a>(&self, states: impl Iterator<Item = (&'a TargetMeters, i64)>) {
         let mut worst: HashMap<&TargetLabels, (&Gauge, i64)> = HashMap::new();
         for (target, state) in states {
@@ -261,6 +245,19 @@ impl Meters {
         self.answers.get_or_create(&OneWord { kind: Word(kind) }).inc();
     }
 
+    /// How many answers ended like this.
+    pub(crate) fn answered(&self, kind: &'static str) -> u64 {
+        self.answers.get_or_create(&OneWord { kind: Word(kind) }).get()
+    }
+
+    /// How many lesser answers there were, from all sources.
+    pub(crate) fn all_degraded(&self) -> u64 {
+        ["cache", "simple", "static"]
+            .into_iter()
+            .map(|kind| self.degraded.get_or_create(&OneWord { kind: Word(kind) }).get())
+            .sum()
+    }
+
     pub(crate) fn degraded(&self, source: &'static str) {
         self.degraded.get_or_create(&OneWord { kind: Word(source) }).inc();
     }
@@ -277,7 +274,7 @@ impl Meters {
         self.recoveries.get_or_create(&OneWord { kind: Word(kind) }).inc();
     }
 
-    /// All of it as Prometheus reads it.
+    /// All metrics in Prometheus' text format.
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         // Writing into a text does not fail.
@@ -314,11 +311,11 @@ mod tests {
     #[test]
     fn clients_cannot_make_labels_without_end() {
         let meters = Meters::new();
-        for number in 0..2 * MOST_TARGETS {
+        for number in 0..2 * MAX_TARGETS {
             meters.target("openai", &format!("m{number}")).attempts.inc();
         }
         let lines = meters.text().lines().filter(|line| line.starts_with("koboshi_attempts_total")).count();
-        assert_eq!(lines, MOST_TARGETS + 1);
+        assert_eq!(lines, MAX_TARGETS + 1);
         assert!(meters.text().contains("gen_ai_request_model=\"other\"} 300"));
     }
 }

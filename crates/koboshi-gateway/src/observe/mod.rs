@@ -1,7 +1,8 @@
-//! What machines and operators are told while the gateway runs: metrics, the log, the live feed of the journal.
+//! What the gateway reports while it runs: metrics, the log, the live feed of the journal.
 //!
-//! Nothing here knows of requests or targets; those who do tell it.
+//! It knows neither requests nor targets; its callers report them.
 
+pub(crate) mod error_log;
 pub(crate) mod feed;
 pub(crate) mod log;
 pub(crate) mod meters;

@@ -1,4 +1,4 @@
-//! Names of headers that are not in the standard, made once: a name from a text is read and copied each time.
+//! Non-standard header names, made once: building a name from text parses and copies it each time.
 
 use http::HeaderName;
 use koboshi::remedy::Remedy;
@@ -12,6 +12,7 @@ pub(crate) static REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id
 pub(crate) static SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 pub(crate) static BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
+pub(crate) static AGENT: HeaderName = HeaderName::from_static("x-koboshi-agent");
 pub(crate) static ATTEMPTS: HeaderName = HeaderName::from_static("x-koboshi-attempts");
 pub(crate) static CACHE: HeaderName = HeaderName::from_static("x-koboshi-cache");
 pub(crate) static DEADLINE: HeaderName = HeaderName::from_static("x-koboshi-deadline");
@@ -27,10 +28,10 @@ pub(crate) static SIMULATED: HeaderName = HeaderName::from_static("x-koboshi-sim
 pub(crate) static TARGET: HeaderName = HeaderName::from_static("x-koboshi-target");
 pub(crate) static TRIMMED: HeaderName = HeaderName::from_static("x-koboshi-trimmed");
 pub(crate) static TRANSLATED: HeaderName = HeaderName::from_static("x-koboshi-translated");
-/// What Anthropic's clients look for.
+/// The request id header of Anthropic's clients.
 pub(crate) static ANTHROPIC_REQUEST_ID: HeaderName = HeaderName::from_static("request-id");
 
-/// A remedy as journal, metrics and traces call it.
+/// The name of a remedy in journal, metrics and traces.
 pub(crate) fn remedy_name(remedy: Remedy) -> &'static str {
     match remedy {
         Remedy::Again { .. } => "again",

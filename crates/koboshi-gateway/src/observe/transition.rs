@@ -1,26 +1,26 @@
-//! Changes of a breaker are told after the fault that caused them.
+//! Reports changes of a breaker after the fault that caused them.
 //!
-//! A breaker changes while the failed attempt is being counted, and only then it is known what is done about the fault. Whoever
-//! counts a failure [`hold_reports`]s what breakers have to tell on this thread until the fault itself is in the journal; everywhere else it is
-//! told at once. Nothing here waits: counting a failure is one synchronous step on one thread.
+//! A breaker changes while the failed attempt is being counted, before the remedy is known. A caller that counts a failure uses
+//! [`hold_reports`] to hold back the reports of breakers on this thread until the fault itself is in the journal; otherwise they are
+//! made at once. Nothing here waits: counting a failure is one synchronous step on one thread.
 
 use std::cell::RefCell;
 
 type Report = Box<dyn FnOnce()>;
 
 thread_local! {
-    /// What waits to be told; none where nobody holds it back.
+    /// Reports that are held back; none where they are made at once.
     static HELD: RefCell<Option<Vec<Report>>> = const { RefCell::new(None) };
 }
 
-/// Holds back what breakers tell on this thread until it is dropped.
+/// Holds back the reports of breakers on this thread until it is dropped.
 #[must_use]
 pub(crate) struct HeldReports {
-    /// Another one further out holds already, and tells.
+    /// An outer one already holds, and will report.
     nested: bool,
 }
 
-/// Holds back from now on.
+/// Holds reports back from now on.
 pub(crate) fn hold_reports() -> HeldReports {
     HELD.with_borrow_mut(|held| {
         let nested = held.is_some();
@@ -39,7 +39,7 @@ impl Drop for HeldReports {
     }
 }
 
-/// Tells of a change, now or when the one who holds is done.
+/// Makes a report, now or when the holder is dropped.
 pub(crate) fn report_or_hold(report: impl FnOnce() + 'static) {
     let now = HELD.with_borrow_mut(|held| match held {
         Some(held) => {
@@ -59,7 +59,7 @@ mod tests {
     use std::rc::Rc;
 
     #[test]
-    fn what_is_held_is_told_last_and_in_order() {
+    fn held_reports_come_last_and_in_order() {
         let order: Rc<RefCell<Vec<u8>>> = Rc::default();
         let push = |number: u8| {
             let order = Rc::clone(&order);

@@ -1,7 +1,7 @@
-//! The endpoints that the gateway serves, as clients are told of them, and whose client it is that asks.
+//! The endpoints of the gateway, as clients see them, and the vendor of a client.
 //!
 //! One list for the error of an unknown path, for `GET /` and for the test that compares it with what is really served
-//! ([`endpoint`](crate::edge::door::door)). It decides nothing about a request that is served.
+//! ([`endpoint`](crate::edge::endpoint::endpoint)). It does not affect requests that are served.
 
 use http::header::USER_AGENT;
 use koboshi_report::phrase::Lang;
@@ -10,7 +10,7 @@ use koboshi_wire::http1::Fields;
 
 use crate::observe::names;
 
-/// Whose API a client was written for.
+/// The vendor for whose API a client was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Vendor {
     OpenAi,
@@ -38,7 +38,7 @@ impl Vendor {
         }
     }
 
-    /// Whose client asks, as far as the path or the headers say it. The path comes first: it is what the client relies on.
+    /// The vendor of a client, if its path or headers show it. The path comes first: it is what the client relies on.
     pub(crate) fn of_client(path: &str, headers: &Fields) -> Option<Self> {
         Self::of_path(path).or_else(|| Self::of_headers(headers))
     }
@@ -59,8 +59,8 @@ impl Vendor {
         }
     }
 
-    /// Only Anthropic's clients say which version they speak, and only Google's have these headers. Keys alone say less: `x-api-key` is what
-    /// Anthropic's clients send, and others send a bearer token.
+    /// Only Anthropic's clients send a version, and only Google's have these headers. Keys alone say less: Anthropic's clients send
+    /// `x-api-key`, and others a bearer token.
     pub(crate) fn of_headers(headers: &Fields) -> Option<Self> {
         let agent = headers.text(USER_AGENT).unwrap_or_default();
         let is =
@@ -104,10 +104,16 @@ pub(crate) const SERVED: &[(Vendor, &str, &str)] = &[
     (Vendor::Gemini, "GET", "/v1beta/models"),
 ];
 
-/// The endpoints for people and probes.
-pub(crate) const OWN: &[&str] = &["/health", "/ready", "/metrics", "/koboshi/openapi.json"];
+/// The endpoints for people and health checks.
+pub(crate) const OWN: &[&str] = &[DASHBOARD, "/health", "/ready", "/metrics", OPENAPI];
 
-/// The endpoints of a vendor; of all vendors where it is not known whose client asks.
+/// The page for operators.
+pub(crate) const DASHBOARD: &str = "/koboshi/";
+
+/// The description of the admin API.
+pub(crate) const OPENAPI: &str = "/koboshi/openapi.json";
+
+/// A sentence with the endpoints of a vendor; of all vendors where the client's is unknown.
 pub(crate) fn sentence(vendor: Option<Vendor>, lang: Lang) -> String {
     let (comma, semicolon) = if lang == Lang::Ja { ("、", "、") } else { (", ", "; ") };
     let of = |vendor: Vendor| {
@@ -124,7 +130,7 @@ pub(crate) fn sentence(vendor: Option<Vendor>, lang: Lang) -> String {
 }
 
 /// The path without its second version, where it has two and only that is wrong: `base_url` ends with the version, and the client adds it
-/// once more.
+/// again.
 pub(crate) fn without_doubled_version(path: &str) -> Option<String> {
     let versions = ["/v1beta", "/v1"];
     let rest = versions.iter().find_map(|version| path.strip_prefix(version))?;
@@ -139,7 +145,7 @@ mod tests {
     use crate::edge::endpoint::{Endpoint, endpoint};
 
     #[test]
-    fn every_endpoint_that_is_told_is_served() {
+    fn every_listed_endpoint_is_served() {
         let own = OWN.iter().map(|path| ("GET", *path));
         for (method, path) in SERVED.iter().map(|(_, method, path)| (*method, *path)).chain(own) {
             let method = Method::from_bytes(method.as_bytes()).unwrap();
@@ -152,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn whose_client_asks_is_known_by_its_path_or_its_headers() {
+    fn the_vendor_of_a_client_is_known_by_its_path_or_its_headers() {
         let none: &[(&str, &[u8])] = &[];
         for (path, headers, vendor) in [
             ("/v1/messages/batches", none, Some(Vendor::Anthropic)),

@@ -1,4 +1,4 @@
-//! Answers that are there at once.
+//! Complete answers without an attempt.
 
 use bytes::Bytes;
 
@@ -7,7 +7,7 @@ use crate::reply::{ErrorReply, head};
 use crate::shared::context::RequestContext;
 use crate::shared::disclosure::Disclosure;
 
-/// An error that is there at once.
+/// An error as a complete answer.
 pub(crate) fn immediate_error(reply: ErrorReply) -> ResponseFuture {
     let body = reply.body();
     ResponseFuture::at_once(reply.heading, body)

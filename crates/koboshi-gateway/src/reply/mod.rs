@@ -1,10 +1,10 @@
-//! What the client is told besides the answer itself: heads, disclosure headers, errors in its dialect and language.
+//! What the client gets besides the answer itself: heads, disclosure headers, errors in its dialect and language.
 //!
-//! What a provider said is handed on, redacted and bounded, where the client caused the fault or can mend it; for every other kind our own
-//! sentence says more. The whole trail of attempts goes along in the `koboshi` object, as kinds and codes.
+//! A provider's message is forwarded, redacted and bounded, where the client caused the fault or can fix it; for every other kind our own
+//! sentence says more. The `koboshi` object lists all attempts, as kinds and codes.
 //!
-//! Nobody is made to wait unasked: the SDKs retry twice by default and obey `retry-after`, so a wait is put into that header only where two of
-//! them are short. A longer one is told in the sentence and in the `koboshi` object, and the error is final.
+//! The official SDKs retry twice by default and obey `retry-after`, so that header is only sent where two such waits are short. A longer wait
+//! is in the sentence and in the `koboshi` object, and the error is final.
 
 pub(crate) mod endpoints;
 pub(crate) mod immediate;
@@ -33,17 +33,17 @@ use crate::reply::sentence::{joined, sentences};
 use crate::route::plan::Plan;
 use crate::route::target::Target;
 use crate::shared::context::RequestContext;
-use crate::shared::disclosure::Disclosure;
+use crate::shared::disclosure::{DegradeSource, Disclosure, Lack};
 use crate::shared::program::{Program, Reply, Situation};
 use crate::shared::state::SharedState;
 
-/// The longest wait after which a library is told to retry: two of these are the most that its defaults make of it.
+/// The longest wait that is sent to a library as `retry-after`: its defaults wait twice.
 const MAX_LIBRARY_WAIT: Duration = Duration::from_secs(5);
-/// The same for the agent programs, which show that they wait.
+/// The same for agent programs, which show that they wait.
 const MAX_PROGRAM_WAIT: Duration = Duration::from_secs(60);
 
 impl Disclosure {
-    /// What went wrong so far.
+    /// Records the failures until now.
     pub(crate) fn tried(&mut self, journey: &Journey<'_>) {
         self.fault = journey.last_fault().or(self.fault);
     }
@@ -71,7 +71,7 @@ pub(crate) fn head(status: u16, content: &str, context: &RequestContext, facts: 
     };
     text(&names::TARGET, facts.target.as_deref());
     text(&names::SIMULATED, facts.simulated.then_some("true"));
-    text(&names::DEGRADED, facts.degraded);
+    text(&names::DEGRADED, facts.degraded.map(DegradeSource::name));
     text(&names::CACHE, facts.hit.then_some("hit"));
     text(&names::FAULT, facts.fault);
     text(&names::GUARD, facts.guard.as_deref());
@@ -88,7 +88,7 @@ pub(crate) fn head(status: u16, content: &str, context: &RequestContext, facts: 
     heading
 }
 
-/// The head of a prepared answer. With the status of an error it says that asking again does not help, as every last error does.
+/// The head of a prepared answer. With an error status it says that a retry does not help, as every final error does.
 pub(crate) fn head_with(status: u16, content: &str, context: &RequestContext, facts: &Disclosure) -> Heading {
     let mut heading = head(status, content, context, facts);
     if status >= 400 {
@@ -97,7 +97,7 @@ pub(crate) fn head_with(status: u16, content: &str, context: &RequestContext, fa
     heading
 }
 
-/// Adds a count: nearly always a small one, which need not be written first.
+/// Adds a count header: nearly always a small number, which need not be formatted.
 fn count(heading: &mut Heading, name: &HeaderName, count: u32) {
     const SMALL: [&str; 4] = ["0", "1", "2", "3"];
     match usize::try_from(count).ok().and_then(|count| SMALL.get(count)) {
@@ -116,7 +116,7 @@ pub(crate) fn stream_head_with(status: u16, context: &RequestContext, facts: &Di
     let content = if context.list { "application/json" } else { "text/event-stream" };
     let mut heading = head_with(status, content, context, facts);
     heading.add(CACHE_CONTROL, "no-cache");
-    // Proxies that buffer would hold the keep-alives back too.
+    // Proxies that buffer would hold back the keep-alive frames too.
     heading.add(&names::BUFFERING, "no");
     heading
 }
@@ -131,7 +131,7 @@ pub(crate) struct ErrorReply {
     message: String,
     param: Option<String>,
     request: String,
-    /// Seconds, as the body says them.
+    /// Seconds, as the body states them.
     retry_after: Option<u64>,
     resets_at: Option<i64>,
     is_final: bool,
@@ -139,7 +139,7 @@ pub(crate) struct ErrorReply {
 }
 
 impl ErrorReply {
-    /// What went wrong, for whoever writes it down.
+    /// The failure, for trace and log.
     pub(crate) fn failure(&self) -> Failure<'_> {
         Failure {
             kind: self.kind,
@@ -161,7 +161,7 @@ impl ErrorReply {
     }
 }
 
-/// What is to be told when a journey brought no answer.
+/// The error for a journey without an answer.
 pub(crate) fn failure_reply(
     state: &SharedState,
     plan: &Plan,
@@ -183,22 +183,36 @@ pub(crate) fn failure_reply(
         .flat_map(|chain| &chain.all)
         .filter_map(|(place, kind)| Some((&*targets.get(*place)?.name, *kind)))
         .collect();
-    let texts = sentences(state, plan, context, fault, status, until)
+    let lacks: &[Lack] = if fault.sub == Some(Sub::Capability) { &facts.lacks } else { &[] };
+    let differs = ended.failed.iter().any(|failed| failed.fault.sub == Some(Sub::Differs));
+    let provider = ended.target().and_then(|place| targets.get(place)).map(|target| &*target.provider.name);
+    let texts = sentences(state, plan, context, fault, status, until, provider)
+        .naming(state, context, if ended.untried { lacks } else { &[] })
+        .after_other_answer(state, context, differs)
         .after_all(state, context, &all)
-        .and_resume(state, context, ended.parked.as_ref());
+        .and_resume(state, plan, context, ended.parked.as_ref());
     let until = until.or(passing(chain.and_then(|chain| chain.next_probe)));
-    let lack = facts.lacks.first().filter(|_| fault.sub == Some(Sub::Capability));
+    // Who may not know the provider's words may not know its fields either.
+    let fields = ended.fields.as_deref().filter(|_| texts.detail.is_some());
     let words = Words {
         sentence: &texts.whole,
         message: &texts.message,
         suggestion: &texts.suggestion,
         detail: texts.detail.as_deref(),
-        param: lack.map(|lack| lack.at.as_str()),
+        code: fields.and_then(|fields| fields.code.as_deref()),
+        param: lacks
+            .first()
+            .map(|lack| lack.at.as_str())
+            .or(fields.and_then(|fields| fields.param.as_deref())),
         user: texts.user.as_deref(),
     };
     let mut facts = facts.clone();
     facts.fault = Some(fault.kind.name());
-    let outcome = Outcome { fault, status, until, untried: ended.untried, trail: &trail };
+    // An agent program that obeys a wait gets it with the error that begins it, too: its retry comes when the wait is over. A library's
+    // retries are counted from the first error on, so a library gets the wait with the next error.
+    let is_program = context.program != Program::Other;
+    let untried = ended.untried || is_program && ended.rests;
+    let outcome = Outcome { fault, status, until, untried, trail: &trail };
     write(plan, context, &outcome, &words, &facts)
 }
 
@@ -213,36 +227,48 @@ pub(crate) fn refusal(
     let Refusal { kind, status, ref param, retry_after, .. } = *refusal;
     let until = retry_after.and_then(|after| Some((context.wall.checked_add(after).ok()?, context.wall)));
     let mut fault = Fault::of(kind, "gateway.edge");
-    if refusal.is_of_setup() {
-        (fault.origin, fault.scope) = (Origin::Koboshi, Scope::Request);
+    // No target was asked, so none can help, and nothing but this request is affected.
+    fault.advice.other = false;
+    fault.scope = Scope::Request;
+    if refusal.is_of_gateway() {
+        fault.origin = Origin::Koboshi;
     }
     let sentence = joined(context.lang, [message, suggestion]);
-    let words =
-        Words { sentence: &sentence, message, suggestion, detail: None, param: param.as_deref(), user: None };
+    let words = Words {
+        sentence: &sentence,
+        message,
+        suggestion,
+        detail: None,
+        code: None,
+        param: param.as_deref(),
+        user: None,
+    };
     let facts = Disclosure { fault: Some(kind.name()), ..Disclosure::default() };
     let outcome = Outcome { fault: &fault, status, until, untried: true, trail: &[] };
     write(plan, context, &outcome, &words, &facts)
 }
 
 struct Words<'a> {
-    /// What the dialect's message says.
+    /// The message in the dialect's envelope.
     sentence: &'a str,
     /// What failed.
     message: &'a str,
     suggestion: &'a str,
-    /// What the other side said, where the client may know it.
+    /// The provider's message, where the client may see it.
     detail: Option<&'a str>,
+    /// The code of the provider, where it names what the client can mend.
+    code: Option<&'a str>,
     param: Option<&'a str>,
     user: Option<&'a str>,
 }
 
-/// How a request ended that got no answer.
+/// The end of a request without an answer.
 struct Outcome<'a> {
     fault: &'a Fault,
     status: u16,
-    /// When another try may help, and what time it is now.
+    /// When another try may help, and the current time.
     until: Option<(Timestamp, Timestamp)>,
-    /// No target was asked.
+    /// No target was asked, or none would be before that time.
     untried: bool,
     trail: &'a [Value],
 }
@@ -267,6 +293,7 @@ fn write(
         "detail": words.detail,
         "userMessage": words.user,
         "retryable": fault.advice.later,
+        "advice": {"same": fault.advice.same, "other": fault.advice.other},
         "retryAfterSeconds": seconds,
         "attempts": trail,
         "requestId": &*context.id,
@@ -288,8 +315,11 @@ fn write(
         body: seconds,
     };
     let reply = context.program.reply(context.dialect, usual, situation);
+    // For a client of `responses` a time to reset is the sign of Codex' own limit; libraries know the usual words of a limit.
+    let shows_reset = !context.dialect.has_usage_limit_status()
+        || context.program == Program::Codex && wait.is_some_and(|wait| wait > MAX_PROGRAM_WAIT);
     let mut heading = head(reply.status, "application/json", context, facts);
-    // The SDKs retry by themselves, and every retry of theirs would run the whole chain again.
+    // The SDKs retry by themselves, and each of their retries would try the whole chain again.
     heading.add(&names::SHOULD_RETRY, if again { "true" } else { "false" });
     if let Some(seconds) = reply.header {
         heading.add(RETRY_AFTER, seconds.to_string());
@@ -299,29 +329,30 @@ fn write(
         heading,
         dialect: context.dialect,
         kind: fault.kind,
-        code: fault.kind.name().to_owned(),
+        code: words.code.unwrap_or(fault.kind.name()).to_owned(),
         message: words.sentence.trim().to_owned(),
         param: words.param.map(str::to_owned),
         request: context.id.to_string(),
         retry_after: reply.body,
-        resets_at: until.map(|(until, _)| until.as_second()),
+        resets_at: until.filter(|_| shows_reset).map(|(until, _)| until.as_second()),
         is_final: !again,
         koboshi,
     }
 }
 
-/// One attempt for the trail: what and where, nothing that the other side said.
+/// One attempt for the list: what failed where, without the provider's message.
 fn tried(plan: &Plan, targets: &[std::sync::Arc<Target>], failed: &Failed) -> Value {
     let fault = &failed.fault;
     json!({
         "target": targets.get(failed.target).map(|target| &*target.name),
         "kind": fault.kind.name(),
+        "sub": fault.sub.map(Sub::name),
         "errorCode": fault.kind.code(&plan.config.code_prefix),
         "status": fault.status,
     })
 }
 
-/// The status towards the client. A dead credential of the gateway is not the client's: it would throw its own key away.
+/// The status for the client. A rejected credential of the gateway gets another one, or the client would throw its own key away.
 fn status_of(fault: &Fault, own_credential: bool) -> u16 {
     match fault.kind {
         Kind::Unauthorized | Kind::TokenExpired | Kind::PermissionDenied if own_credential => 502,

@@ -1,11 +1,11 @@
-//! Marks answers of the simulated provider as such in their bodies: `"koboshi":{"simulated":true}`.
+//! Marks answers of the simulated provider in their bodies: `"koboshi":{"simulated":true}`.
 //!
-//! A made-up answer must never pass for a real one. The header says it too, but logs and databases keep bodies. The mark stands where every
-//! other note of ours about an answer stands: at the top of a whole answer and of the first chunk of a stream, inside `message` or `response`
-//! where the dialect's events wrap the answer. The official SDKs keep or ignore fields that they do not know.
+//! A made-up answer must never pass for a real one. There is a header too, but logs and databases keep bodies. The mark is where all our
+//! notes about an answer are: at the top of a whole answer and of the first chunk of a stream, inside `message` or `response`
+//! where the dialect's events wrap the answer. The official SDKs keep or ignore unknown fields.
 //!
-//! Frames of the simulated provider pass a stream as they are, so they are marked here before anybody reads them. Answers that are written
-//! anew, because the client speaks another dialect, get their mark from the writer ([`StreamWriter`](crate::stream::writer::StreamWriter)).
+//! Frames of the simulated provider are forwarded unchanged, so they are marked before they are parsed. Answers that are translated into
+//! another dialect get their mark from the writer ([`StreamWriter`](crate::stream::writer::StreamWriter)).
 
 use bytes::Bytes;
 use koboshi_wire::Dialect;

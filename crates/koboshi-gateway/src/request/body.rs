@@ -10,17 +10,17 @@ use crate::http::memory::MemoryShare;
 use crate::route::plan::Plan;
 use crate::shared::core_state::CoreState;
 
-/// Whether the body is said to be JSON.
+/// Whether the body is declared as JSON.
 pub(crate) fn is_json(headers: &Fields) -> bool {
     let kind = headers.text(CONTENT_TYPE).unwrap_or_default();
-    // As nearly everybody writes it.
+    // The usual spelling.
     if kind == "application/json" {
         return true;
     }
     kind.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case("application/json")
 }
 
-/// The body of a request, if it is there in time and not larger than that.
+/// Reads the body of a request, within its limits.
 pub(crate) async fn read_body(
     core: &CoreState,
     plan: &Plan,

@@ -1,7 +1,7 @@
-//! How many tokens a request has, for clients that ask before they send: Anthropic's, Gemini's and those of OpenAI's responses.
+//! Serves token counts, for clients that ask before they send: Anthropic's, Gemini's and those of OpenAI's responses.
 //!
-//! A provider that has the same question is asked, once. Where none has, or it does not answer, the client gets an estimate of our own, the
-//! same that routing uses: a count is a help, and nobody should fall over it. So a server that does not have the question is not worse for it.
+//! A provider with a token count is asked once. Where none has one, or it does not answer, the client gets our own estimate, the same that
+//! routing uses: a count is a help, and must not fail a client. So a failed count does not affect the health of a target.
 
 use std::sync::Arc;
 
@@ -18,6 +18,7 @@ use crate::reply;
 use crate::reply::refusal::Refusal;
 use crate::reply::simulated;
 use crate::request::generate::{Intake, send_error};
+use crate::request::spend;
 use crate::route::target::Target;
 use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::Disclosure;
@@ -46,7 +47,7 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
     sender.send(simulated::marked(intake.context.dialect, counted, &facts)).await;
 }
 
-/// The estimate, as the dialect tells it.
+/// The estimate, in the format of the dialect.
 fn estimate(dialect: Dialect, model: &str, body: &[u8]) -> Result<Bytes, IntakeError> {
     let tokens = || Request::parse(dialect, body, None).map(|request| request.needs().input_tokens);
     Ok(match dialect {
@@ -60,8 +61,8 @@ fn estimate(dialect: Dialect, model: &str, body: &[u8]) -> Result<Bytes, IntakeE
     })
 }
 
-/// The count of the first target in the chain, if it speaks the client's dialect and answers. Without any provider nothing is answered, not
-/// even by an estimate.
+/// The count of the first target in the chain, if it speaks the client's dialect and answers. Without any provider there is an error, and
+/// no estimate.
 async fn asked(
     core: &CoreState,
     intake: &Intake,
@@ -77,6 +78,7 @@ async fn asked(
         None if plan.lacks_provider() => return Err(Refusal::model(plan, wanted)),
         None => return Ok(None),
     };
+    spend::admit(core, plan, context, &chain.route, wanted)?;
     let mut targets = match own_key {
         Some(own_key) => chain.borrowed(&core.state, plan, own_key),
         None => chain.targets(&core.state),
@@ -87,7 +89,7 @@ async fn asked(
         return Ok(None);
     }
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
-    let shape = Shape { interface: Interface::Count(dialect), streams: false, most_output: 0 };
+    let shape = Shape { interface: Interface::Count(dialect), streams: false, max_output: 0 };
     let mut journey = Journey::new(core, plan, context, &targets, &breakers, false).without_health();
     let mut once = true;
     let mut make = |target: &Target| {

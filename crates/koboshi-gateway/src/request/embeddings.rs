@@ -1,4 +1,4 @@
-//! `POST /v1/embeddings`: the same chain, budget and remedies; the answer passes as it came.
+//! `POST /v1/embeddings`: the same chain, budget and remedies; the answer is forwarded unchanged.
 
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use crate::reply;
 use crate::reply::refusal::Refusal;
 use crate::reply::simulated;
 use crate::request::generate::{Intake, send_error};
+use crate::request::spend;
 use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::Disclosure;
 use crate::stream::unary::read_whole;
@@ -35,6 +36,9 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
         let error_reply = Refusal::model(plan, &model).reply(state, plan, context);
         return send_error(core, sender, error_reply).await;
     };
+    if let Err(refusal) = spend::admit(core, plan, context, &chain.route, &model) {
+        return send_error(core, sender, refusal.reply(state, plan, context)).await;
+    }
     let mut targets = match own_key {
         Some(own_key) => chain.borrowed(state, plan, own_key),
         None => chain.targets(state),
@@ -42,14 +46,14 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
     targets.retain(|target| target.embeds());
     if targets.is_empty() {
         let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.interface"));
-        fault.sub = Some(Sub::Capability);
+        (fault.sub, fault.advice.other) = (Some(Sub::Capability), true);
         let ended = JourneyEnd::unasked(fault);
         let error_reply =
             reply::failure_reply(state, plan, context, &targets, &ended, &Disclosure::default());
         return send_error(core, sender, error_reply).await;
     }
     let breakers: Vec<_> = targets.iter().map(|target| Arc::clone(&target.breaker)).collect();
-    let shape = Shape { interface: Interface::Embeddings, streams: false, most_output: 0 };
+    let shape = Shape { interface: Interface::Embeddings, streams: false, max_output: 0 };
     let mut journey = Journey::new(core, plan, context, &targets, &breakers, false);
     let mut facts = Disclosure::default();
     let ended = loop {
@@ -63,6 +67,9 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
         facts.served_by(&open.target);
         let fault = match read_whole(&mut open).await {
             Ok(answer) if is_object(&answer) => {
+                if let Some(usage) = embeddings::usage(&answer) {
+                    open.attempt_guard.set_usage(usage, true);
+                }
                 journey.succeeded(open, None);
                 state.meters.whole.inc();
                 sender.head(reply::head(200, "application/json", context, &facts));

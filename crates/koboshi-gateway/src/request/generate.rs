@@ -1,6 +1,6 @@
-//! A request for words, in any dialect, from the body to the last byte.
+//! Serves a generation request, in any dialect, from the body to the last byte.
 //!
-//! intake → guard → route → journey (attempts) → relay or whole answer → degrade → error in the client's dialect and language.
+//! intake → guard → route → journey (attempts) → stream or whole answer → degrade → error in the client's dialect and language.
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
@@ -24,7 +24,7 @@ use crate::http::upstream::interface::Interface;
 use crate::reply::refusal::Refusal;
 use crate::reply::simulated;
 use crate::reply::{self, ErrorReply};
-use crate::request::guard;
+use crate::request::{guard, spend};
 use crate::route::answers::Hints;
 use crate::route::capability::{self, Lack};
 use crate::route::plan::Plan;
@@ -39,25 +39,25 @@ use crate::stream::machine::{Outcome, Stream};
 use crate::stream::run::Run;
 use crate::stream::writer::{LazyStreamWriter, separate_error};
 
-/// When a client may ask again after the gateway has stopped: another one may be there at once.
+/// When a client may retry after the gateway has stopped: another one may answer at once.
 const RETRY_ELSEWHERE: Duration = Duration::from_secs(1);
 
-/// A request that was let in.
+/// A request that was admitted.
 pub(crate) struct Intake {
     pub(crate) context: RequestContext,
     pub(crate) plan: Arc<Plan>,
     pub(crate) body: Bytes,
-    /// The client's own key, where it may go to its vendor.
+    /// The client's own key, where it may be sent to its vendor.
     pub(crate) own_key: Option<HeaderValue>,
     /// Headers that choose a static answer.
     pub(crate) hints: Hints,
-    /// The model and whether a stream is asked for, where the path says it.
+    /// The model and whether a stream is requested, where the path states them.
     pub(crate) path_model: Option<(String, bool)>,
-    /// Its body's share of the memory, for as long as it is here.
+    /// The memory share of its body, held while the request lives.
     pub(crate) _memory: MemoryShare,
 }
 
-/// Counts a request for as long as it is here.
+/// Counts a request while it lives.
 pub(crate) struct OpenRequest(Rc<CoreState>);
 
 impl OpenRequest {
@@ -87,13 +87,16 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
         return Box::pin(send_error(core, sender, error_reply)).await;
     };
     let route = &chain.route;
+    if let Err(refusal) = spend::admit(core, plan, context, route, request.model()) {
+        let error_reply = refusal.reply(&core.state, plan, context);
+        return Box::pin(send_error(core, sender, error_reply)).await;
+    }
     let (candidates, too_long) =
         match capable_targets(core, plan, context, &chain, &request, own_key.as_ref()) {
             Ok(candidates) => candidates,
             Err(fault) => {
                 let ended = JourneyEnd::unasked(fault);
-                let facts =
-                    Disclosure { lacks: pinned_lacks(core, &chain, &request), ..Disclosure::default() };
+                let facts = Disclosure { lacks: lacks(core, &chain, &request), ..Disclosure::default() };
                 let error_reply = reply::failure_reply(&core.state, plan, context, &[], &ended, &facts);
                 return Box::pin(send_error(core, sender, error_reply)).await;
             }
@@ -119,10 +122,10 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
         shape: Shape {
             interface: Interface::Generate(request.dialect()),
             streams: request.stream(),
-            most_output: request.max_output().unwrap_or(1024),
+            max_output: request.max_output().unwrap_or(1024),
         },
         commit: route.commit,
-        steer: guard.steer,
+        guard_changes: guard.guard_changes,
         can_degrade: degraded.is_there(),
         facts: RefCell::new(Disclosure { guard: guard.header, ..Disclosure::default() }),
         writer: &writer,
@@ -154,19 +157,19 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
     }
 }
 
-/// The gateway stops before the request has its answer.
+/// The end of a journey because the gateway stops.
 fn stopping(state: &SharedState) -> JourneyEnd {
     let mut fault = Box::new(Fault::of(Kind::Unavailable, "gateway.stopping"));
     (fault.sub, fault.origin) = (Some(Sub::Stopping), Origin::Koboshi);
     JourneyEnd { until: state.wall().checked_add(RETRY_ELSEWHERE).ok(), ..JourneyEnd::unasked(fault) }
 }
 
-/// Whether nobody who is asked speaks the client's dialect.
+/// Whether no target speaks the client's dialect.
 fn all_translate(targets: &[Arc<Target>], request: &Request<'_>) -> bool {
     targets.iter().all(|target| target.speaks(request.dialect()) != request.dialect())
 }
 
-/// The body is no request: sends the error that says so.
+/// Sends the error for a body that is not a valid request.
 fn unreadable<'t>(
     core: &'t CoreState,
     intake: &Intake,
@@ -213,8 +216,8 @@ async fn whole(
     Ok(())
 }
 
-/// An answer went out: the conversation's next request is best served by the same target. One that names this answer can be served by nobody
-/// else.
+/// Remembers which target answered: it serves the conversation's next request best. A request that names this answer can only be served by
+/// it.
 fn served(run: &Run<'_>, id: &str) {
     let state = &run.core.state;
     state.meters.whole.inc();
@@ -229,7 +232,7 @@ fn served(run: &Run<'_>, id: &str) {
     }
 }
 
-/// The chain is spent: something lesser, or the error.
+/// Sends a lesser answer, or the error.
 async fn chain_exhausted(
     run: &Run<'_>,
     sender: &ResponseSender,
@@ -237,7 +240,7 @@ async fn chain_exhausted(
     degraded: &degrade::DegradedAnswers<'_>,
 ) {
     let deserves = ended.fault.advice.other || ended.fault.advice.later;
-    // As the remedy has it: a lesser answer would hide what the client can change.
+    // As in the remedy: a lesser answer would hide what the client can change.
     let own = matches!(ended.fault.kind, Kind::ContentFiltered | Kind::ContextTooLarge);
     run.disclose(|facts| facts.fault = Some(ended.fault.kind.name()));
     if deserves && !own && degraded.send(run, sender, &ended).await {
@@ -246,7 +249,7 @@ async fn chain_exhausted(
     send_end_error(run, sender, &ended).await;
 }
 
-/// Tells the error: in the stream where one has begun, else as an answer of its own.
+/// Sends the error: in the stream where one has begun, else as an answer of its own.
 async fn send_end_error(run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) {
     let state = &run.core.state;
     let error_reply = reply::failure_reply(state, run.plan, run.context, run.targets, ended, &run.facts());
@@ -267,7 +270,7 @@ pub(crate) async fn send_error(core: &CoreState, sender: &ResponseSender, error_
     sender.send(body).await;
 }
 
-/// The targets that can serve this request, best first, and whether it must be made shorter for them.
+/// The targets that can serve this request, best first, and whether it must be shortened for them.
 fn capable_targets(
     core: &CoreState,
     plan: &Plan,
@@ -278,7 +281,7 @@ fn capable_targets(
 ) -> Result<(Rc<Candidates>, bool), Box<Fault>> {
     let state = &core.state;
     let needs = request.needs();
-    // What only a provider holds is held by who gave that answer, or where that is not known by the first one: nobody else knows it.
+    // `previous_response_id` is only known to the provider that issued it; default to the first target.
     let is_pinned = request.is_pinned();
     let can = |target: &Arc<Target>| {
         capability::lack(&target.facts, &needs).is_none()
@@ -295,8 +298,8 @@ fn capable_targets(
         None => chain.targets(state),
     };
     let lack = targets.iter().find_map(|target| capability::lack(&target.facts, &needs));
-    if plan.config.remedy.most_trims > 0 && !targets.iter().any(can) {
-        // Only its length is in the way, and that can be changed.
+    if plan.config.remedy.max_trims > 0 && !targets.iter().any(can) {
+        // Only its length prevents them, and that can be changed.
         targets.retain(|target| matches!(capability::lack(&target.facts, &needs), Some(Lack::Context(..))));
         targets.sort_by_key(|target| std::cmp::Reverse(target.facts.context_window));
         return if targets.is_empty() {
@@ -314,7 +317,7 @@ fn capable_targets(
         let holder = targets.iter().find(gave).or(targets.first()).cloned();
         if let Some(holder) = holder {
             targets.retain(|target| Arc::ptr_eq(&target.provider, &holder.provider));
-            // Another key of that provider may be another account, which knows nothing of it.
+            // Another key of that provider may belong to another account, which does not know the answer.
             targets.sort_by_key(|target| !Arc::ptr_eq(target, &holder));
         }
     }
@@ -330,24 +333,29 @@ fn capable_targets(
     Ok((Candidates::of(targets), false))
 }
 
-/// What keeps a request from every target because only a provider of its dialect could hold it.
-fn pinned_lacks(core: &CoreState, chain: &Chain, request: &Request<'_>) -> Vec<disclosure::Lack> {
-    let Some(field) = request.pinned_by() else { return Vec::new() };
-    let lack = |target: &Arc<Target>| disclosure::Lack {
-        target: target.name.to_string(),
-        rule: "held_by_the_provider",
-        at: field.to_owned(),
+/// Why no target can serve a request: only a provider of its dialect could, or its model is known not to support it.
+fn lacks(core: &CoreState, chain: &Chain, request: &Request<'_>) -> Vec<disclosure::Lack> {
+    let (pinned, needs) = (request.pinned_by(), request.needs());
+    let lack = |target: &Arc<Target>| {
+        let (rule, at) = match (pinned, capability::lack(&target.facts, &needs)) {
+            (Some(field), _) => ("held_by_the_provider", field),
+            (None, Some(Lack::Tools)) => ("not_supported_by_the_model", "tools"),
+            (None, Some(Lack::Images)) => ("not_supported_by_the_model", "images"),
+            (None, Some(Lack::Json)) => ("not_supported_by_the_model", "structured output"),
+            (None, Some(Lack::Context(..)) | None) => return None,
+        };
+        Some(disclosure::Lack { target: target.name.to_string(), rule, at: at.to_owned() })
     };
-    chain.targets(&core.state).iter().map(lack).collect()
+    chain.targets(&core.state).iter().filter_map(lack).collect()
 }
 
-/// Nobody in the chain can do this.
+/// The fault where no target of the chain can serve the request.
 fn incapable_fault(lack: Option<Lack>) -> Box<Fault> {
     match lack {
         Some(Lack::Context(..)) => Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight")),
         _ => {
             let mut fault = Box::new(Fault::of(Kind::InvalidRequest, "gateway.preflight"));
-            fault.sub = Some(Sub::Capability);
+            (fault.sub, fault.advice.other) = (Some(Sub::Capability), true);
             fault
         }
     }

@@ -1,7 +1,7 @@
-//! The loop guard on the conversation that a request carries: it needs no state, because the whole turn is there.
+//! Runs the loop guard on the conversation that a request carries: it needs no state, because the whole turn is there.
 //!
-//! At a note the model is told in the last tool result, where it reads next; the client's transcript stays as it is, so the note is added again
-//! each time, in the same words. A stop forbids as little as ends the loop ([`forbidden`](crate::stream::forbidden)), and never the tools by which an
+//! A note goes into the last tool result, which the model reads next; the client's transcript does not change, so the same note is added
+//! each time. A stop forbids no more than needed to end the loop ([`forbidden`](crate::stream::forbidden)), and never the tools by which an
 //! agent asks for help or ends its work. Depth is only observed unless the config says otherwise: coding agents make far more calls in a turn
 //! than a chat does.
 
@@ -17,17 +17,17 @@ use crate::route::plan::Plan;
 use crate::shared::context::RequestContext;
 use crate::shared::state::SharedState;
 use crate::stream::forbidden::ForbiddenCalls;
-use crate::stream::run::Steer;
+use crate::stream::run::GuardChanges;
 
-/// What the guard makes of a request.
+/// What the guard decided for a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct GuardDecision {
-    pub(crate) steer: Steer,
-    /// For the header: what it did or would have done.
+    pub(crate) guard_changes: GuardChanges,
+    /// The value of the header: what the guard did, or would have done.
     pub(crate) header: Option<String>,
 }
 
-/// Judges the turn of a request.
+/// Judges the current turn of a request.
 pub(crate) fn judge(
     state: &SharedState,
     plan: &Plan,
@@ -52,7 +52,7 @@ pub(crate) fn judge(
     };
     let mode = if is_binding { mode } else { GuardMode::Observe };
     let mut finding = finding.clone();
-    // A model that is told of an end that never comes learns that notes mean nothing.
+    // A model that is warned of a stop that never comes learns to ignore notes.
     finding.stops &= mode == GuardMode::Stop;
     let closes = finding.stops && finding.forbids() == Some(Forbids::Turn);
     let ways_out = if closes { ways_out(plan, request) } else { Vec::new() };
@@ -70,7 +70,7 @@ fn ways_out(plan: &Plan, request: &Request<'_>) -> Vec<String> {
     form.tools.iter().filter(is_way_out).map(|tool| tool.name.to_string()).collect()
 }
 
-/// The finding that decides, and whether it may. Depth that is only observed is told where nothing else is.
+/// The finding that decides, and whether it is enforced. Observed depth is reported only where there is no other finding.
 fn gravest(judgement: &Judgement, enforce_depth: bool) -> Option<(&Finding, bool)> {
     let binds = |finding: &&Finding| enforce_depth || finding.rule != Rule::Depth;
     let grave = || judgement.findings.iter().filter(|finding| finding.verdict != Verdict::Pass);
@@ -117,7 +117,7 @@ fn act(
     let note = note(&state.phrases, context.lang, finding, judgement.reach, &ways_out);
     let forbidden = if stops { ForbiddenCalls::of(finding, calls, &ways_out).map(Box::new) } else { None };
     let close = stops && forbidden.is_none();
-    GuardDecision { steer: Steer { note: Some(note), close, forbidden }, header: Some(header) }
+    GuardDecision { guard_changes: GuardChanges { note: Some(note), close, forbidden }, header: Some(header) }
 }
 
 fn report(state: &SharedState, context: &RequestContext, finding: &Finding, what: &str, observed: bool) {
@@ -131,5 +131,12 @@ fn report(state: &SharedState, context: &RequestContext, finding: &Finding, what
         "observed": observed,
         "request": &*context.id,
     });
-    state.note(EntryKind::Remedy, if what == "stop" { "guard_stop" } else { "guard_note" }, None, text, data);
+    state.note_for(
+        context,
+        EntryKind::Remedy,
+        if what == "stop" { "guard_stop" } else { "guard_note" },
+        None,
+        text,
+        data,
+    );
 }

@@ -1,4 +1,4 @@
-//! Prepared answers from a file: by mode and screen, in the user's language, with variables filled in.
+//! PreparedAnswer answers from a file: by mode and screen, in the user's language, with variables filled in.
 //!
 //! ```yaml
 //! answers:
@@ -8,9 +8,9 @@
 //!   - text: { en: "The assistant is away, {{model}} could not be reached." }
 //! ```
 //!
-//! `notice: { ja: "…", en: "…" }` beside `answers` goes along with each, instead of the usual one.
+//! `notice: { ja: "…", en: "…" }` beside `answers` is added to each, in place of the default one.
 //!
-//! The first entry that fits counts; one without mode and screen fits always, so it stands last. Mode and screen come from the request's
+//! The first matching entry is used; one without mode and screen always matches, so it comes last. Mode and screen come from the request's
 //! `metadata` (`mode`, `screenId` or `screen_id`) or from the headers `x-koboshi-mode` and `x-koboshi-screen`.
 
 use http::HeaderName;
@@ -21,8 +21,8 @@ use serde::Deserialize;
 use crate::observe::names;
 use koboshi_wire::http1::Fields;
 
-/// A file that is longer is refused.
-const LONGEST_FILE: usize = 1024 * 1024;
+/// Longer files are refused.
+const MAX_FILE_BYTES: usize = 1024 * 1024;
 
 /// The prepared answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -31,12 +31,12 @@ pub(crate) struct Answers {
     #[serde(default)]
     notice: Texts,
     #[serde(default)]
-    answers: Vec<Prepared>,
+    answers: Vec<PreparedAnswer>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Prepared {
+struct PreparedAnswer {
     mode: Option<String>,
     screen: Option<String>,
     text: Texts,
@@ -50,7 +50,7 @@ struct Texts {
 }
 
 impl Texts {
-    /// In this language, else in the other.
+    /// The text in this language, else in the other.
     fn get(&self, lang: Lang) -> Option<&String> {
         match lang {
             Lang::Ja => self.ja.as_ref().or(self.en.as_ref()),
@@ -62,7 +62,7 @@ impl Texts {
 /// Why a file of prepared answers cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AnswersError {
-    #[error("the file is longer than {LONGEST_FILE} bytes")]
+    #[error("the file is longer than {MAX_FILE_BYTES} bytes")]
     Long,
     #[error("{0}")]
     Unreadable(String),
@@ -70,7 +70,7 @@ pub(crate) enum AnswersError {
     Empty(usize),
 }
 
-/// What a request's headers say about where its user is.
+/// Mode and screen from a request's headers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Hints {
     mode: Option<String>,
@@ -85,29 +85,29 @@ impl Hints {
 }
 
 impl Answers {
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     pub(crate) fn parse(text: &str) -> Result<Self, AnswersError> {
-        if text.len() > LONGEST_FILE {
+        if text.len() > MAX_FILE_BYTES {
             return Err(AnswersError::Long);
         }
         let answers: Self =
             serde_saphyr::from_str(text).map_err(|error| AnswersError::Unreadable(error.to_string()))?;
-        let empty = |prepared: &Prepared| prepared.text.ja.is_none() && prepared.text.en.is_none();
+        let empty = |prepared: &PreparedAnswer| prepared.text.ja.is_none() && prepared.text.en.is_none();
         match answers.answers.iter().position(empty) {
             Some(at) => Err(AnswersError::Empty(at + 1)),
             None => Ok(answers),
         }
     }
 
-    /// What goes along with every answer, if the file says it.
+    /// The notice for every answer, if the file has one.
     pub(crate) fn notice(&self, lang: Lang) -> Option<&str> {
         self.notice.get(lang).map(String::as_str)
     }
 
     /// The answer for a request.
-    pub(crate) fn find(&self, hints: &Hints, request: &Request<'_>, lang: Lang) -> Found {
+    pub(crate) fn find(&self, hints: &Hints, request: &Request<'_>, lang: Lang) -> AnswerLookup {
         if self.answers.is_empty() {
-            return Found::NoFile;
+            return AnswerLookup::NoFile;
         }
         let mode = hints.mode.clone().or_else(|| request.metadata("mode"));
         let screen = hints
@@ -116,21 +116,22 @@ impl Answers {
             .or_else(|| request.metadata("screenId"))
             .or_else(|| request.metadata("screen_id"));
         let agrees = |wanted: &Option<String>, said: &Option<String>| wanted.is_none() || same(wanted, said);
-        let fits = |prepared: &&Prepared| agrees(&prepared.mode, &mode) && agrees(&prepared.screen, &screen);
+        let fits =
+            |prepared: &&PreparedAnswer| agrees(&prepared.mode, &mode) && agrees(&prepared.screen, &screen);
         match self.answers.iter().find(fits).and_then(|prepared| prepared.text.get(lang)) {
-            Some(text) => Found::Text(
+            Some(text) => AnswerLookup::Text(
                 text.replace("{{model}}", request.model())
                     .replace("{{mode}}", mode.as_deref().unwrap_or_default())
                     .replace("{{screen}}", screen.as_deref().unwrap_or_default()),
             ),
-            None => Found::Missing { mode, screen },
+            None => AnswerLookup::Missing { mode, screen },
         }
     }
 }
 
-/// What a file of prepared answers has for a request.
+/// The prepared answer for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum AnswerLookup {
     /// There is no file, or nothing in it.
     NoFile,
     /// This text.
@@ -139,7 +140,7 @@ pub(crate) enum Found {
     Missing { mode: Option<String>, screen: Option<String> },
 }
 
-impl Found {
+impl AnswerLookup {
     pub(crate) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn mode_and_screen_choose_and_the_last_one_fits_always() {
+    fn mode_and_screen_choose_and_the_last_one_always_matches() {
         let modeler = r#"{"mode":"CONTEXT_HELP","screenId":"studio/modeler"}"#;
         assert_eq!(find(modeler, Lang::Ja).as_deref(), Some("設計画面です"));
         assert_eq!(find(modeler, Lang::En).as_deref(), Some("The modeler"));
@@ -196,7 +197,7 @@ mod tests {
             forms.starts_with("## Form Designer 画面について") && forms.ends_with("フィールド表示制御\n"),
             "{forms}"
         );
-        // The rest are the phrases of the same seeds, word for word.
+        // The others are the phrases of the same seeds, word for word.
         let phrases = koboshi_report::phrase::Phrases::new().unwrap();
         for lang in [Lang::Ja, Lang::En] {
             assert_eq!(Some(find("{}", lang)), phrases.text(lang, "static-unavailable", &[]));
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_says_what_is_wrong() {
+    fn the_error_of_a_wrong_file_names_the_mistake() {
         assert!(matches!(Answers::parse("answers: [{text: {}}]"), Err(AnswersError::Empty(1))));
         let error = Answers::parse("answers:\n  - txt: {}\n").unwrap_err().to_string();
         assert!(error.contains("txt"), "{error}");

@@ -1,19 +1,22 @@
-//! What is known of a target's model, and whether that is enough for a request.
+//! What is known of a target's model, and whether that suffices for a request.
 //!
 //! The facts come from the config, then from the user's models file, then from the built-in one. They are for preflight and for writing
-//! requests: a target that surely cannot serve a request is skipped before it is asked. What is not known counts as possible, because a
-//! wrong no is worse than a refusal by the provider, which is caught anyway. Only prefill counts as impossible unless known: a model that
-//! does not know it answers something else without saying so.
+//! requests: a target that surely cannot serve a request is skipped. Unknown abilities count as present, because a wrong no is worse than a
+//! refusal by the provider, which is handled anyway. Only prefill counts as absent unless known: a model without it begins another answer
+//! silently, and its text does not differ from a continuation. So the built-in facts about prefill
+//! apply at Anthropic's own address alone; for every other provider, also the simulated one, only the user can state it.
 
 use koboshi::models::{Entry, Facts, Models};
 use koboshi_config::Config;
 use koboshi_config::gateway::ProviderKind;
 use koboshi_wire::chat::{JsonNeed, Needs};
 
+use crate::http::upstream::Origin as UpstreamOrigin;
+
 /// Why a target cannot serve a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lack {
-    /// The conversation is longer than its window: tokens needed, tokens there.
+    /// The conversation is longer than its window: tokens needed, size of the window.
     Context(u64, u64),
     Tools,
     Images,
@@ -27,11 +30,9 @@ pub enum Origin<'m> {
     Config(&'m str),
     /// An entry of a models file.
     File(&'m Entry),
-    /// The simulated provider: its models' names say it.
-    Simulated,
 }
 
-/// What is said of a model, the first to decide first.
+/// The facts stated of a model, the strongest first.
 pub fn stated<'m, 'n>(
     provider: &'n str,
     kind: ProviderKind,
@@ -41,20 +42,24 @@ pub fn stated<'m, 'n>(
 ) -> impl Iterator<Item = (Facts, Origin<'m>)> + use<'m, 'n> {
     let by_config = config.model(provider, model).map(|(name, said)| (said.facts, Origin::Config(name)));
     let is_simulated = kind == ProviderKind::Sim;
+    let continues = kind == ProviderKind::Anthropic && is_at_anthropic(provider, config);
     let entries = models.entries(provider, model).filter(move |entry| !is_simulated || entry.file.is_some());
     let by_files = entries.map(move |entry| {
         let mut facts = entry.facts;
-        if entry.file.is_none() && kind != ProviderKind::Anthropic {
-            // Whether a relay hands on the beginning of an answer as it is meant is not known.
+        if entry.file.is_none() && !continues {
             facts.prefill = None;
         }
         (facts, Origin::File(entry))
     });
-    let simulated = is_simulated.then(|| {
-        let continues = !model.contains("prefill=refuse");
-        (Facts::default().with(|facts| facts.prefill = Some(continues)), Origin::Simulated)
-    });
-    by_config.into_iter().chain(by_files).chain(simulated)
+    by_config.into_iter().chain(by_files)
+}
+
+/// Whether a provider of Anthropic's kind is Anthropic itself. It is not known whether a relay forwards the beginning of an answer as intended.
+fn is_at_anthropic(provider: &str, config: &Config) -> bool {
+    let address = config.providers.get(provider).and_then(|one| one.base_url.as_deref());
+    address.is_none_or(|address| {
+        UpstreamOrigin::parse(address).is_ok_and(|origin| origin.host() == "api.anthropic.com")
+    })
 }
 
 /// What is known of a model.
@@ -81,15 +86,15 @@ pub(crate) fn lack(facts: &Facts, needs: &Needs) -> Option<Lack> {
     }
     // The estimate is rough, so only what is far above the window is refused without asking.
     let window = facts.context_window?;
-    let most = facts.max_output_tokens.unwrap_or(u64::MAX);
-    let asked = needs.input_tokens.saturating_add(needs.output.unwrap_or(0).min(most));
+    let max_output = facts.max_output_tokens.unwrap_or(u64::MAX);
+    let asked = needs.input_tokens.saturating_add(needs.output.unwrap_or(0).min(max_output));
     (asked > window.saturating_add(window / 4)).then_some(Lack::Context(asked, window))
 }
 
 #[cfg(test)]
 mod tests {
     use koboshi::models::ModelSource;
-    use koboshi_config::gateway::ModelConfig;
+    use koboshi_config::gateway::{ModelConfig, ProviderConfig};
 
     use super::*;
 
@@ -129,8 +134,23 @@ mod tests {
     fn of_a_relay_it_is_not_known_that_it_continues_answers() {
         assert_eq!(of(ProviderKind::Anthropic, "claude-3-5-haiku-latest").prefill, Some(true));
         assert_eq!(of(ProviderKind::Openai, "claude-3-5-haiku-latest").prefill, None);
-        assert_eq!(of(ProviderKind::Sim, "ok").prefill, Some(true));
-        assert_eq!(of(ProviderKind::Sim, "ok?prefill=refuse").prefill, Some(false));
+        assert_eq!(
+            of(ProviderKind::Sim, "ok").prefill,
+            None,
+            "it begins another answer than a real provider"
+        );
+        let at = |address: &str| {
+            let mut config = Config::default();
+            let mut provider = ProviderConfig::new(ProviderKind::Anthropic);
+            provider.base_url = Some(address.to_owned());
+            config.providers.insert("p".to_owned(), provider);
+            let models = Models::builtin().unwrap();
+            facts_of("p", ProviderKind::Anthropic, "claude-3-5-haiku-latest", &models, &config).prefill
+        };
+        assert_eq!(at("https://api.anthropic.com/v1"), Some(true));
+        for relay in ["http://127.0.0.1:1/v1", "https://api.anthropic.com.relay.example/v1"] {
+            assert_eq!(at(relay), None, "{relay}");
+        }
         assert_eq!(of(ProviderKind::Sim, "gpt-4").context_window, None, "a name of the simulated provider");
     }
 

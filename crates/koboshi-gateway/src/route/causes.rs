@@ -1,4 +1,4 @@
-//! Why a target is not asked now: the last fault of each sort.
+//! Why a target is not asked now: its last fault of each sort.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -19,7 +19,7 @@ struct LastFaults {
 }
 
 impl Causes {
-    /// Keeps a fault for those who come later. What the request itself caused says nothing to others.
+    /// Keeps a fault for later requests. A fault that the request itself caused does not concern others.
     pub(crate) fn keep(&self, fault: &Fault) {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let place = match fault.kind {
@@ -31,7 +31,7 @@ impl Causes {
         *place = Some(Arc::new(fault.clone()));
     }
 
-    /// What another target of the same name knows, after a reload made a new one.
+    /// A copy for the target of the same name that a reload makes.
     pub(crate) fn taken_over(&self) -> Self {
         Self { last: Mutex::new(self.last()) }
     }
@@ -48,7 +48,7 @@ impl Causes {
         self.last().limited.map(again)
     }
 
-    /// When the limit ends that was stated last.
+    /// When the last stated limit ends.
     pub(crate) fn limit_ends(&self) -> Option<Timestamp> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner).limited.as_ref()?.until()
     }

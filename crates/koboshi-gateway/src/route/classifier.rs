@@ -1,8 +1,8 @@
 //! The classifier of a plan, compiled when a request first needs it.
 //!
 //! Compiling the built-in rules takes longer than everything else at the start of a gateway, and only a failure or a tool call needs
-//! them. A thread of its own compiles them once the gateway listens, so that the first failure does not wait for it either. Rules of the
-//! user are compiled with the plan: a mistake in them must be told at the start.
+//! them. A separate thread compiles them once the gateway listens, so that the first failure does not wait either. Rules of the
+//! user are compiled with the plan: a mistake in them must be reported at the start.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +14,7 @@ pub(crate) type PlanClassifier = Arc<LazyLock<Classifier, Box<dyn FnOnce() -> Cl
 
 /// A classifier with the built-in rules.
 pub(crate) fn builtin(zones: TimeZoneDatabase) -> PlanClassifier {
-    // The built-in rules compile, or no test of the core passes; statuses and shapes can be read without them.
+    // The built-in rules compile, or no test of the core passes; statuses and shapes can be classified without them.
     deferred(move || Classifier::new(Rules::builtin().unwrap_or_default(), zones))
 }
 
@@ -34,7 +34,7 @@ fn deferred(make: impl FnOnce() -> Classifier + Send + 'static) -> PlanClassifie
     Arc::new(LazyLock::new(Box::new(make)))
 }
 
-/// Compiles it in the background. Where the machine gives no thread, the first use compiles it.
+/// Compiles it in the background. If no thread can be started, the first use compiles it.
 pub(crate) fn prepare(classifier: &PlanClassifier) {
     let classifier = Arc::clone(classifier);
     let _ = std::thread::Builder::new().name("koboshi-rules".to_owned()).spawn(move || {

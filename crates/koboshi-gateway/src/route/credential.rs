@@ -1,4 +1,4 @@
-//! What tells a provider who asks: a key in the header that its kind reads, or a bearer token that runs out.
+//! The credential for a provider: a key in the header of its kind, or a bearer token that expires.
 //!
 //! Header values are made once and marked as sensitive; nothing here prints one.
 
@@ -12,31 +12,31 @@ use koboshi_config::gateway::ProviderKind;
 use crate::http::upstream::Writer;
 use crate::http::upstream::interface::Interface;
 use crate::observe::names;
-use crate::route::token::{Issued, Token};
+use crate::route::token::{IssuedToken, Token};
 
-/// What tells a provider who asks.
+/// The credential for a provider.
 #[derive(Clone)]
 pub(crate) enum Credential {
-    /// Nothing: local servers want no key.
+    /// None: local servers need no key.
     None,
     /// A key.
     Key(Key),
-    /// A token that must be fetched and runs out.
+    /// A token that must be fetched and expires.
     Token(Arc<Token>),
 }
 
-/// A key, as its provider reads it.
+/// A key and its header.
 #[derive(Clone)]
 pub(crate) struct Key {
     /// The header it goes into.
     header: &'static HeaderName,
     value: HeaderValue,
-    /// The same for an interface that copies OpenAI's; none where that is the usual one.
+    /// The same as a bearer, for the provider's OpenAI-compatible endpoints; none where it is a bearer anyway.
     bearer: Option<HeaderValue>,
 }
 
 impl Credential {
-    /// A key of ours for a provider of this kind; none if it cannot stand in a header.
+    /// A key of ours for a provider of this kind; none if it cannot be a header value.
     pub(crate) fn key(kind: ProviderKind, key: &str) -> Option<Self> {
         if key.is_empty() {
             return None;
@@ -50,12 +50,12 @@ impl Credential {
         };
         let mut value = HeaderValue::from_str(key).ok()?;
         value.set_sensitive(true);
-        // Only this vendor has an interface beside its own that copies OpenAI's.
+        // Only this vendor has OpenAI-compatible endpoints beside its own.
         let bearer = (kind == ProviderKind::Gemini).then_some(bearer);
         Some(Self::Key(Key { header, value, bearer }))
     }
 
-    /// A client's own key, `Bearer …`, for the vendor it was meant for. What is a token stays a bearer.
+    /// A client's own key, `Bearer …`, for the vendor it was meant for. A token stays a bearer.
     pub(crate) fn borrowed(kind: ProviderKind, own: &HeaderValue) -> Self {
         let as_it_came = || Self::Key(Key { header: &AUTHORIZATION, value: own.clone(), bearer: None });
         let text = own.to_str().ok().and_then(|own| own.strip_prefix("Bearer "));
@@ -65,7 +65,7 @@ impl Credential {
         }
     }
 
-    /// Whether it goes out as a bearer, also where the kind has a header of its own for keys.
+    /// Whether it is sent as a bearer, also where the kind has a header of its own for keys.
     pub(crate) fn is_bearer(&self) -> bool {
         match self {
             Self::None => false,
@@ -74,11 +74,11 @@ impl Credential {
         }
     }
 
-    /// The header for a request.
+    /// Writes the header for a request.
     pub(crate) fn write_header(
         &self,
         interface: Interface,
-        issued: Option<&Issued>,
+        issued: Option<&IssuedToken>,
         write_header: &mut Writer<'_>,
     ) {
         match (self, interface, issued) {
@@ -109,7 +109,7 @@ pub(crate) fn bearer(token: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Whether a client's key is a token of its vendor's login: Anthropic's, Google's, or a signed one as Microsoft has them.
+/// Whether a client's key is a login token of its vendor: Anthropic's, Google's, or a signed one like Microsoft's.
 fn is_token(key: &str) -> bool {
     ["sk-ant-oat", "ya29.", "eyJ"].iter().any(|start| key.starts_with(start))
 }

@@ -1,4 +1,4 @@
-//! The config compiled: where a model name leads, and what is known of whom to ask there.
+//! The compiled config: where a model name leads, and what is known of the targets there.
 //!
 //! Plans and targets are data that many requests read at the same time; nothing here sends anything.
 
@@ -10,7 +10,7 @@ pub(crate) mod causes;
 pub(crate) mod classifier;
 pub(crate) mod credential;
 #[cfg(test)]
-mod model_facts;
+mod model_facts_tests;
 pub(crate) mod plan;
 pub(crate) mod provider;
 pub(crate) mod repeated;

@@ -1,7 +1,8 @@
-//! The config, compiled: what is asked on every request is looked up here and not worked out again.
+//! The compiled config: every request looks up here what would otherwise be computed each time.
 //!
 //! A plan never changes; a reload makes a new one. Requests that have begun keep theirs.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,35 +12,35 @@ use koboshi_config::Config;
 use koboshi_config::gateway::{CacheMode, Commit, GuardMode, Named, ProviderKind, RouteConfig};
 
 use crate::http::upstream::OriginError;
-use crate::route::auth::Keys;
+use crate::route::auth::{KeyLimits, Keys};
 use crate::route::classifier::PlanClassifier;
 pub(crate) use crate::route::provider::{KeyUse, Provider};
 use crate::route::token::account::Account;
 use crate::route::well_known;
 
-/// Tool calls that the guard need not read again: a long turn sends all of them with every request.
-const MOST_DIGESTS: usize = 20_000;
-/// The longest chain.
-const LONGEST_CHAIN: usize = 16;
+/// How many tool calls the guard remembers: a long turn sends all of them with every request.
+const MAX_DIGESTS: usize = 20_000;
+/// Longer chains are cut.
+const MAX_CHAIN: usize = 16;
 
 /// The compiled config.
 pub(crate) struct Plan {
     pub(crate) config: Config,
     pub(crate) keys: Keys,
     pub(crate) classifier: PlanClassifier,
-    /// What is known of models besides what the config says.
+    /// What is known of models besides the config.
     pub(crate) models: Models,
     pub(crate) answers: crate::route::answers::Answers,
-    /// None if its policy makes no sense, which the config has refused.
+    /// None if its policy is invalid, which the config has refused.
     pub(crate) guard: Option<Guard>,
-    /// Tool calls that the guard has read, by these rules.
+    /// Tool calls that the guard has already read.
     pub(crate) digests: DigestCache,
-    /// The config names no provider of any kind: the simulated one stands in wherever it is asked.
+    /// The config names no provider at all: the simulated one stands in wherever it is asked.
     pub(crate) stands_in: bool,
     /// The simulated provider answers everything, and no other is ever asked.
     pub(crate) demo: bool,
-    /// The config itself describes providers, so none was taken from the environment.
-    is_described: bool,
+    /// The config itself lists providers, so none was taken from the environment.
+    pub(crate) is_described: bool,
     providers: Named<Arc<Provider>>,
     routes: Vec<(String, Arc<RouteConfig>)>,
 }
@@ -49,7 +50,7 @@ pub(crate) struct Plan {
 pub enum Backing {
     /// Real providers.
     Providers,
-    /// The simulated provider answers everything, because that was asked for.
+    /// The simulated provider answers everything, by request.
     Demo,
     /// Only the simulated provider, where the config names it.
     Simulated,
@@ -76,9 +77,11 @@ pub(crate) enum PlanError {
     Unset(String, String, Vec<&'static str>),
 }
 
-/// What one request may do, as its route says.
+/// What one request may do, according to its route.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
+    /// Its name in the config; none for a model without a route.
+    pub(crate) name: Option<Arc<str>>,
     /// Provider and model, best first.
     pub(crate) links: Vec<(Arc<Provider>, String)>,
     pub(crate) commit: Commit,
@@ -88,9 +91,9 @@ pub(crate) struct Route {
 }
 
 impl Plan {
-    /// Compiles a config. Without providers those of the environment are taken. Without those too only what names the simulated provider is
-    /// answered: a gateway that lost its keys must not answer with made-up text. A demo has no other provider than the simulated one. What
-    /// the plan before it has fetched for a provider is kept.
+    /// Compiles a config. Without providers, those of the environment are used. Without those too, only models of the simulated provider are
+    /// answered: a gateway that lost its keys must not answer with made-up text. A demo has only the simulated provider. Tokens that
+    /// the previous plan has fetched for a provider are kept.
     pub(crate) fn compile(
         mut config: Config,
         classifier: PlanClassifier,
@@ -105,7 +108,7 @@ impl Plan {
             config.providers.retain(|_, one| one.kind == ProviderKind::Sim);
         } else if config.providers.is_empty() {
             config.providers = well_known::from_environment(lookup, config.serve.listen);
-            // That variable is for all of Google's programs: credentials of another kind are no mistake of anybody's.
+            // All of Google's programs use that variable: credentials of another kind are no mistake.
             config.providers.retain(|_, one| one.credentials_file.as_deref().is_none_or(is_service_account));
         }
         let stands_in = config.providers.is_empty();
@@ -117,15 +120,15 @@ impl Plan {
         providers.entry("sim".to_owned()).or_insert_with(|| Arc::new(Provider::built_in("sim", "sim")));
         let mut routes: Vec<_> =
             config.routes.iter().map(|(pattern, route)| (pattern.clone(), Arc::new(route.clone()))).collect();
-        // The most specific pattern first: the one with the most letters that are no star.
+        // The most specific pattern first: the one with the most letters besides the star.
         routes.sort_by_key(|(pattern, _)| std::cmp::Reverse((!pattern.contains('*'), pattern.len())));
         let keys = Keys::of(&config.keys);
-        // Whether it only observes is for each route to say.
+        // Each route decides whether it only observes.
         let guard = Guard::new(config.guard.policy.clone().with(|policy| {
             policy.observe = false;
         }))
         .ok();
-        let digests = DigestCache::new(MOST_DIGESTS);
+        let digests = DigestCache::new(MAX_DIGESTS);
         let plan = Self {
             keys,
             classifier,
@@ -146,17 +149,18 @@ impl Plan {
 
     fn check_links(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Result<(), PlanError> {
         let routes = self.routes.iter().flat_map(|(pattern, route)| {
-            let links = route.chain.iter().chain(&route.simple);
+            let links = route.chain.iter().chain(&route.simple_model);
             links.map(move |link| (format!("routes.{pattern}"), link))
         });
-        let simple = self.config.degrade.simple.iter().map(|link| ("degrade.simple_model".to_owned(), link));
+        let simple =
+            self.config.degrade.simple_model.iter().map(|link| ("degrade.simple_model".to_owned(), link));
         match routes.chain(simple).find(|(_, link)| self.link(link, "x").is_none()) {
             Some((key, link)) => Err(self.unknown(key, link, lookup)),
             None => Ok(()),
         }
     }
 
-    /// Only where the config describes no provider the environment counts.
+    /// The error for an unknown provider. The environment counts only where the config lists no provider.
     fn unknown(&self, key: String, link: &str, lookup: &dyn Fn(&str) -> Option<String>) -> PlanError {
         let provider = link.split_once('/').map_or(link, |(provider, _)| provider);
         let unset = match self.is_described {
@@ -188,23 +192,43 @@ impl Plan {
         }
     }
 
-    /// There is no provider but the simulated one, and that answers only what names it.
+    /// Whether there is only the simulated provider, which answers only what names it.
     pub(crate) fn lacks_provider(&self) -> bool {
         !self.demo && self.providers.values().all(|provider| provider.kind == ProviderKind::Sim)
     }
 
-    /// Which refusal says that there is no provider: beside those that the file lists, no key of the environment is read.
+    /// Which refusal fits a missing provider: where the file lists providers, keys of the environment are not used.
     pub(crate) fn lack(&self) -> &'static str {
         if self.config.providers.is_empty() { "no-provider" } else { "only-simulated" }
     }
 
-    /// Names that clients may ask for, as far as they can be listed.
+    /// Whether a client's key may ask for this model. What a key may do is the same for the route's name and for the model's.
+    pub(crate) fn allows(&self, key: &str, route: Option<&str>, model: &str) -> bool {
+        let Some(allowed) = self.config.keys.get(key).and_then(|key| key.routes.as_ref()) else {
+            return true;
+        };
+        allowed.iter().any(|one| route == Some(one) || fits(one, model))
+    }
+
+    /// The limits of clients' keys, by name; keys without any are not listed.
+    pub(crate) fn key_limits(&self) -> HashMap<Arc<str>, KeyLimits> {
+        let limits = self
+            .config
+            .keys
+            .iter()
+            .map(|(name, key)| (name.as_str().into(), KeyLimits { budget: key.budget, rate: key.rate }));
+        limits
+            .filter(|(_, limits): &(_, KeyLimits)| limits.budget.is_limited() || limits.rate.is_some())
+            .collect()
+    }
+
+    /// The model names that can be listed.
     pub(crate) fn listed_models(&self) -> Vec<String> {
         let routes =
             self.routes.iter().filter(|(pattern, _)| !pattern.contains('*')).map(|(name, _)| name.clone());
         let chains = self.config.routes.values().flat_map(|route| route.chain.iter());
         let targets = chains.filter(|link| !link.contains("{model}")).cloned();
-        // Beside real providers the simulated ones would only be in the way, and a name with a blank to fill in is none.
+        // Beside real providers the simulated ones would only disturb, and a name with a placeholder is no model.
         let has_sim = self.backing() != Backing::Providers;
         let sim = koboshi_sim::names().iter().filter(|_| has_sim).map(|name| format!("sim/{}", name.name));
         let sim = sim.filter(|name| !name.contains(|letter: char| letter.is_ascii_uppercase()));
@@ -214,27 +238,35 @@ impl Plan {
         all
     }
 
-    /// What happens to requests for this model; none if nobody is known for it.
+    /// The route for this model; none if no provider is known for it.
     pub(crate) fn route(&self, model: &str) -> Option<Route> {
-        let found = self.routes.iter().find(|(pattern, _)| fits(pattern, model)).map(|(_, route)| route);
-        if let Some(route) = found {
+        // A target that a chain names is that target: what is listed must be what is served. A pattern without a slash matches model names.
+        let is_target = model.split_once('/').is_some_and(|(provider, model)| self.names(provider, model));
+        let is_for = |pattern: &str| {
+            fits(pattern, model) && !(is_target && pattern.contains('*') && !pattern.contains('/'))
+        };
+        let found = self.routes.iter().find(|(pattern, _)| is_for(pattern));
+        if let Some((name, route)) = found {
             let links =
-                route.chain.iter().take(LONGEST_CHAIN).filter_map(|link| self.link(link, model)).collect();
+                route.chain.iter().take(MAX_CHAIN).filter_map(|link| self.link(link, model)).collect();
             return Some(self.of(
+                Some(name.as_str().into()),
                 links,
                 route.commit,
                 route.guard,
                 route.cache,
-                route.simple.as_deref(),
+                route.simple_model.as_deref(),
                 model,
             ));
         }
         let link = self.addressed(model).or_else(|| self.guessed(model))?;
-        Some(self.of(vec![link], Commit::First, None, None, None, model))
+        Some(self.of(None, vec![link], Commit::First, None, None, None, model))
     }
 
+    #[expect(clippy::too_many_arguments, reason = "what a route states")]
     fn of(
         &self,
+        name: Option<Arc<str>>,
         links: Vec<(Arc<Provider>, String)>,
         commit: Commit,
         guard: Option<GuardMode>,
@@ -242,8 +274,9 @@ impl Plan {
         simple: Option<&str>,
         model: &str,
     ) -> Route {
-        let simple = simple.or(self.config.degrade.simple.as_deref());
+        let simple = simple.or(self.config.degrade.simple_model.as_deref());
         Route {
+            name,
             links,
             commit,
             guard: guard.unwrap_or(self.config.guard.mode),
@@ -258,13 +291,13 @@ impl Plan {
         Some((Arc::clone(self.providers.get(provider)?), model.to_owned()))
     }
 
-    /// What a demo answers with where another provider is meant.
+    /// What a demo uses in place of another provider.
     fn made_up(&self) -> Option<(Arc<Provider>, String)> {
         let sim = self.providers.get("sim").filter(|_| self.demo)?;
         Some((Arc::clone(sim), "ok".to_owned()))
     }
 
-    /// A bare model name: its owner, or the only provider there is.
+    /// A bare model name: its owner, or the only provider that exists.
     fn guessed(&self, model: &str) -> Option<(Arc<Provider>, String)> {
         if self.demo {
             return self.made_up();
@@ -282,8 +315,8 @@ impl Plan {
     /// Links of the config that always name the same model.
     pub(crate) fn fixed_links(&self) -> impl Iterator<Item = &String> {
         let routes = self.config.routes.values();
-        let links = routes.flat_map(|route| route.chain.iter().chain(&route.simple));
-        links.chain(&self.config.degrade.simple).filter(|link| !link.contains("{model}"))
+        let links = routes.flat_map(|route| route.chain.iter().chain(&route.simple_model));
+        links.chain(&self.config.degrade.simple_model).filter(|link| !link.contains("{model}"))
     }
 
     /// Whether the config names this model of this provider.

@@ -1,4 +1,4 @@
-//! A provider, compiled: where it is, what it speaks, how its paths are arranged, and what tells it who asks.
+//! A compiled provider: its address, dialects, paths and credentials.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ use crate::route::token::command::Command;
 use crate::route::token::{Source, Token};
 use crate::route::well_known;
 
-/// Where Vertex runs models if nobody says it.
-const EVERYWHERE: &str = "global";
+/// The default location of Vertex.
+const DEFAULT_LOCATION: &str = "global";
 
-/// Whom to ask.
+/// A provider.
 #[derive(Debug)]
 pub(crate) struct Provider {
     pub(crate) name: Arc<str>,
     pub(crate) kind: ProviderKind,
     /// None for the built-in one.
     pub(crate) origin: Option<Origin>,
-    /// What it speaks, best first.
+    /// The dialects that it speaks, best first.
     dialects: Vec<Dialect>,
     layout: Layout,
     pub(crate) keys: Vec<KeyUse>,
@@ -42,7 +42,7 @@ pub(crate) struct KeyUse {
 }
 
 impl Provider {
-    /// Compiles a provider. What it was before a reload, it goes on with where it can.
+    /// Compiles a provider. State from before a reload is kept where possible.
     pub(crate) fn compile(
         name: &str,
         config: &ProviderConfig,
@@ -88,7 +88,7 @@ impl Provider {
         Ok(Self { name: name.into(), kind, origin: Some(origin), dialects, layout, keys, timeouts })
     }
 
-    /// The built-in provider. Under several names it is several providers: what rests one leaves the others alone.
+    /// The built-in provider. Under several names it is several providers: a cooldown of one does not affect the others.
     pub(crate) fn built_in(name: &str, account: &str) -> Self {
         let key = KeyUse {
             credential: Credential::None,
@@ -106,7 +106,7 @@ impl Provider {
         }
     }
 
-    /// Where a model of its is asked for.
+    /// The paths for one of its models.
     pub(crate) fn paths(&self, model: &str) -> Paths {
         match &self.origin {
             Some(origin) => Paths::of(origin, &self.layout, &self.dialects, model),
@@ -119,8 +119,8 @@ impl Provider {
         if self.dialects.contains(&client) { client } else { best.unwrap_or(client) }
     }
 
-    /// What it is spoken to for this model where it does not speak the client's dialect. OpenAI's later models are whole only in Responses.
-    /// Azure is left alone: there a model has any name, and the older versions of its interface have no Responses.
+    /// The dialect for this model where it does not speak the client's. OpenAI's later models are complete only in Responses.
+    /// Azure is excluded: there a model may have any name, and the older versions of its API have no Responses.
     pub(crate) fn speaks_best(&self, facts: &Facts) -> Option<Dialect> {
         let has_both = [Dialect::Chat, Dialect::Responses].iter().all(|one| self.dialects.contains(one));
         let is_better =
@@ -128,12 +128,12 @@ impl Provider {
         if is_better { Some(Dialect::Responses) } else { self.dialects.first().copied() }
     }
 
-    /// Whether it is OpenAI itself, with its own rules, and none that copies it.
+    /// Whether it is OpenAI itself, with its own rules, and not a compatible server.
     pub(crate) fn is_openai(&self) -> bool {
         self.kind == ProviderKind::Azure || self.origin.as_ref().is_some_and(is_openais)
     }
 
-    /// Whether it is Mistral itself, which refuses what it does not know.
+    /// Whether it is Mistral itself, which refuses unknown fields.
     pub(crate) fn is_mistral(&self) -> bool {
         self.origin.as_ref().is_some_and(|origin| origin.host() == "api.mistral.ai")
     }
@@ -165,37 +165,33 @@ fn layout(name: &str, config: &ProviderConfig, account: Option<&Account>) -> Res
 }
 
 fn location(config: &ProviderConfig) -> &str {
-    config.location.as_deref().unwrap_or(EVERYWHERE)
+    config.location.as_deref().unwrap_or(DEFAULT_LOCATION)
 }
 
-/// Where a provider is if the config does not say; none where nobody can know.
+/// The address of a provider if the config does not name one; none where there is no default.
 fn usual(name: &str, config: &ProviderConfig) -> Option<String> {
     if let Some(known) = well_known::address(name, config.kind) {
         return Some(known.to_owned());
     }
     Some(match config.kind {
-        ProviderKind::Ollama => "http://127.0.0.1:11434/v1".to_owned(),
-        ProviderKind::Deepseek => "https://api.deepseek.com/v1".to_owned(),
-        ProviderKind::Anthropic => "https://api.anthropic.com/v1".to_owned(),
-        ProviderKind::Gemini => "https://generativelanguage.googleapis.com/v1beta".to_owned(),
         ProviderKind::Vertex => match location(config) {
-            EVERYWHERE => "https://aiplatform.googleapis.com/v1".to_owned(),
-            // Where a continent is meant, the host is named otherwise.
+            DEFAULT_LOCATION => "https://aiplatform.googleapis.com/v1".to_owned(),
+            // For a continent the host has another name.
             place @ ("us" | "eu") => format!("https://aiplatform.{place}.rep.googleapis.com/v1"),
             place => format!("https://{place}-aiplatform.googleapis.com/v1"),
         },
         ProviderKind::Azure => return None,
-        _ => "https://api.openai.com/v1".to_owned(),
+        kind => well_known::address_of_kind(kind)?.to_owned(),
     })
 }
 
-/// What a kind speaks if the config does not say.
+/// The dialects of a kind if the config does not name them.
 fn default_dialects(kind: ProviderKind, origin: &Origin) -> Vec<Dialect> {
     match kind {
         ProviderKind::Azure => vec![Dialect::Chat, Dialect::Responses],
         ProviderKind::Anthropic => vec![Dialect::Messages],
         ProviderKind::Gemini | ProviderKind::Vertex => vec![Dialect::Gemini],
-        // Of those who copy OpenAI, few copy more than this.
+        // Few OpenAI-compatible servers have more than this.
         ProviderKind::Openai if is_openais(origin) => vec![Dialect::Chat, Dialect::Responses],
         _ => vec![Dialect::Chat],
     }
@@ -294,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_spoken_for_in_its_own_dialect_where_that_can_be() {
+    fn the_clients_own_dialect_is_used_where_the_provider_speaks_it() {
         use Dialect::{Chat, Gemini, Messages, Responses};
         let default_dialects = |provider: &Provider, model: &str| {
             let facts = Models::builtin().unwrap().facts("", model);

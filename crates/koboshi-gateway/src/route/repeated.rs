@@ -1,19 +1,19 @@
-//! Counts what happens again and again, so that it is told once in a while.
+//! Counts repeated events, so that they are reported once per interval.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use koboshi::time::Moment;
 
-/// Something that happens again and again and is told once in a while.
+/// A repeated event that is reported once per interval.
 #[derive(Debug, Default)]
-pub(crate) struct Repeated {
+pub(crate) struct RepeatedEvent {
     last_report: AtomicU64,
     since: AtomicU64,
 }
 
-impl Repeated {
-    /// Whether it is told now, and then how often it happened untold.
+impl RepeatedEvent {
+    /// Whether to report now, and then how many events were not reported.
     pub(crate) fn may_report(&self, now: Moment, every: Duration) -> Option<u64> {
         let last_report = self.last_report.load(Ordering::Relaxed);
         let due = last_report == 0 || now.since(Moment::from_nanos(last_report)) >= every;

@@ -1,7 +1,7 @@
-//! Names of models as they may be seen. A client chooses them, and some clients put a key where the model belongs.
+//! Model names as they may be shown. A client chooses them, and some clients put a key in place of the model.
 //!
-//! Such a name is sent as it is: what it means is the provider's to say (a version of a model may be a long hash). But in log, journal, metrics,
-//! traces and the keys of what is learned it stands redacted, with a few digits that tell two of them apart.
+//! Such a name is sent unchanged: the provider decides what it means (a version of a model may be a long hash). But in log, journal, metrics,
+//! traces and scope keys it is redacted, with a few digits that distinguish two of them.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use crate::route::auth::fingerprint;
 
 static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
 
-/// The name of a model; of one that looks like a secret, a mark.
+/// The name of a model; for one that looks like a secret, a placeholder.
 pub(crate) fn model(name: &str) -> Cow<'_, str> {
     match REDACTOR.redact(name) {
         Cow::Borrowed(name) => Cow::Borrowed(name),

@@ -1,55 +1,58 @@
 //! A target: provider, model and key, with everything that is known about it.
 //!
-//! Targets are made when they are first asked for and kept, so that their breakers remember. Model names come from clients, so
+//! Targets are made when first used and kept, so that their breakers remember. Model names come from clients, so
 //! the table is bounded: beyond the bound a target is made for one request and forgotten.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use http::uri::PathAndQuery;
-use koboshi::breaker::Breaker;
+use koboshi::breaker::{Breaker, BreakerSnapshot, ForcedMode};
 use koboshi::chance::Seed;
+use koboshi::cooldown::{BreakerOrder, OrderedMode};
 use koboshi::gate::Gate;
 use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi::models::Facts;
+use koboshi::spend::Price;
 use koboshi::time::Moment;
 use koboshi_config::gateway::ProviderKind;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::To;
+use koboshi_wire::any::TargetTraits;
 use serde::{Deserialize, Serialize};
 
+use crate::http::upstream::RehearsedTarget;
 use crate::http::upstream::interface::{Interface, Paths};
 use crate::observe::meters::TargetMeters;
 use crate::route::capability::facts_of;
 use crate::route::causes::Causes;
 use crate::route::credential::Credential;
 use crate::route::plan::{KeyUse, Plan, Provider};
-use crate::route::repeated::Repeated;
+use crate::route::repeated::RepeatedEvent;
 use crate::route::shown;
 use crate::route::timers::Timers;
 
-/// How often limits are learned from headers.
+/// How often rate-limit headers are evaluated.
 const LEARN_EVERY: Duration = Duration::from_millis(20);
 
-/// What one target is and how it fares.
+/// A target and its state.
 pub(crate) struct Target {
     /// `provider/model`, for headers and journals.
     pub(crate) name: Arc<str>,
-    /// The model's name as it may be seen.
+    /// The model's name as it may be shown.
     pub(crate) shown_model: Arc<str>,
     pub(crate) provider: Arc<Provider>,
     pub(crate) model: Arc<str>,
-    /// What tells the provider who asks.
+    /// The credential for the provider.
     pub(crate) credential: Credential,
     paths: Paths,
-    /// What it is spoken to where it does not speak the client's dialect.
+    /// The dialect where it does not speak the client's.
     best: Option<Dialect>,
-    /// The key is the client's own: nothing that is learned with it is filed under ours.
+    /// The key is the client's own: what is learned with it does not affect ours.
     pub(crate) is_borrowed: bool,
-    /// The config names it: it is never forgotten while the config holds.
+    /// The config names it: it is kept while the config is in use.
     is_fixed: bool,
-    /// When it was asked last, as nanoseconds of the monotonic clock.
+    /// When it was last used, as nanoseconds of the monotonic clock.
     last_used: AtomicU64,
     pub(crate) breaker: Arc<Breaker>,
     pub(crate) gate: Arc<Gate>,
@@ -58,43 +61,51 @@ pub(crate) struct Target {
     pub(crate) timers: Timers,
     pub(crate) scopes: Scopes,
     pub(crate) meters: TargetMeters,
-    /// It may be asked to report usage at the end of a stream.
+    /// What its tokens cost, in the currency of the config; none where that is unknown.
+    pub(crate) price: Option<Price>,
+    /// Whether it may be asked to report usage at the end of a stream.
     pub(crate) asks_usage: bool,
-    /// It refused to go on with a text that it was given.
+    /// Whether it refused to continue a given text.
     refuses_prefill: AtomicBool,
-    /// The provider said that it has no such model; not asked again before this. Of a target that the config names, the ledger knows it.
+    /// The provider said that it has no such model; not asked again before this. For a target that the config names, the ledger knows it.
     absent_until: AtomicU64,
-    /// When limits were last learned from headers.
+    /// When rate-limit headers were last evaluated.
     learned: AtomicU64,
-    /// What keeps it from being asked, for those who come meanwhile.
+    /// The newest opening of another node's breaker that its own breaker was told of, in milliseconds of Unix time.
+    hinted: AtomicI64,
+    /// When the last order of an operator that its breaker obeys was given, in milliseconds of Unix time.
+    ordered: AtomicI64,
+    /// The faults that keep it from being asked, for later requests.
     pub(crate) causes: Causes,
-    /// How often it answered in place of one that was not asked.
-    pub(crate) rescued: Repeated,
+    /// How often it answered in place of a target that was not asked.
+    pub(crate) rescued: RepeatedEvent,
 }
 
-/// What a target keeps while the config changes: made by whoever knows what was learned before.
+/// What a target keeps when the config changes.
 pub(crate) struct LearnedState {
     pub(crate) breaker: Arc<Breaker>,
     pub(crate) gate: Arc<Gate>,
     pub(crate) meters: TargetMeters,
     pub(crate) causes: Causes,
+    /// When the last order that its breaker obeys was given.
+    pub(crate) ordered: i64,
 }
 
-/// What knowledge about a target is filed under.
+/// The keys under which knowledge about a target is stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Scopes {
-    /// Provider, model and key together: the breaker's.
+    /// Provider, model and key together: for the breaker.
     pub(crate) target: Option<ScopeKey>,
     pub(crate) key: Option<ScopeKey>,
     pub(crate) account: Option<ScopeKey>,
     pub(crate) model: Option<ScopeKey>,
     pub(crate) provider: Option<ScopeKey>,
-    /// The account's limits for this model: the gate's.
+    /// The account's limits for this model: for the gate.
     pub(crate) limits: Option<ScopeKey>,
 }
 
 impl Scopes {
-    /// Of one key for one model of a provider.
+    /// The keys of one API key for one model of a provider.
     pub(crate) fn of_target(provider: &Provider, model: &str, key: &KeyUse) -> Self {
         let mut scopes = Self::of(&provider.name, model, key);
         if provider.kind == ProviderKind::Sim {
@@ -103,7 +114,7 @@ impl Scopes {
         scopes
     }
 
-    /// Of a provider and one of its keys, whatever the model.
+    /// The keys of a provider and one of its API keys, whatever the model.
     pub(crate) fn of_key(provider: &Provider, key: &KeyUse) -> Self {
         let all = Self::of(&provider.name, "", key);
         let own = provider.kind != ProviderKind::Sim;
@@ -130,13 +141,13 @@ impl Scopes {
         }
     }
 
-    /// Each name of the built-in provider has a key and an account of its own: what dies for one is alive for the others.
+    /// Gives each name of the built-in provider a key and an account of its own: a fault of one does not affect the others.
     fn stand_alone(&mut self, name: &str) {
         self.key = ScopeKey::new(ScopeLevel::Key, name).ok();
         self.account = ScopeKey::new(ScopeLevel::Account, name).ok();
     }
 
-    /// With a key that is not ours: only what holds for everybody.
+    /// The keys for an API key that is not ours: only what applies to all clients.
     pub(crate) fn borrowed(provider: &str, model: &str) -> Self {
         let model = shown::model(model);
         let scope = |level, name: &str| ScopeKey::new(level, name).ok();
@@ -150,7 +161,7 @@ impl Scopes {
         }
     }
 
-    /// What a target rests for, the widest first.
+    /// The keys whose cooldowns affect a target, the widest first.
     pub(crate) fn cooldown_keys(&self) -> impl Iterator<Item = &ScopeKey> {
         [&self.provider, &self.account, &self.key, &self.model, &self.target].into_iter().flatten()
     }
@@ -161,17 +172,17 @@ impl Scopes {
         model.name().strip_prefix(provider.name())?.strip_prefix('/')
     }
 
-    /// An order in which equal ones stand together.
+    /// An order in which equal ones are adjacent.
     pub(crate) fn order(&self) -> [&Option<ScopeKey>; 6] {
         [&self.provider, &self.model, &self.target, &self.account, &self.key, &self.limits]
     }
 
-    /// Whether anything about the target is filed under this key.
+    /// Whether knowledge about the target may be stored under this key.
     pub(crate) fn has(&self, key: &ScopeKey) -> bool {
         self.cooldown_keys().chain(&self.limits).any(|known| known == key)
     }
 
-    /// Where a fault of this scope is filed.
+    /// The key for a fault of this scope.
     pub(crate) fn of_scope(&self, scope: koboshi::fault::Scope) -> Option<&ScopeKey> {
         use koboshi::fault::Scope;
         match scope {
@@ -203,6 +214,8 @@ impl Target {
         now: Moment,
     ) -> Self {
         let (shown_model, name) = Self::names(provider, model);
+        let price = plan.models.price(&provider.name, model);
+        let price = price.and_then(|price| price.times(plan.config.spend.per_dollar));
         let facts = facts_of(&provider.name, provider.kind, model, &plan.models, &plan.config);
         let of_model = plan.config.model(&provider.name, model).map(|(_, said)| &said.timeouts);
         let timers = Timers::of(&provider.name, provider.kind, &facts, &provider.timeouts, of_model);
@@ -223,17 +236,20 @@ impl Target {
             facts,
             timers,
             scopes,
-            // Its interface refuses fields that it does not know, and reports usage anyway.
+            price,
+            // Its API refuses unknown fields, and reports usage anyway.
             asks_usage: !provider.is_mistral(),
             refuses_prefill: AtomicBool::new(false),
             absent_until: AtomicU64::new(0),
             learned: AtomicU64::new(0),
+            hinted: AtomicI64::new(i64::MIN),
+            ordered: AtomicI64::new(kept.ordered),
             causes: kept.causes,
-            rescued: Repeated::default(),
+            rescued: RepeatedEvent::default(),
         }
     }
 
-    /// The same with the client's own key.
+    /// The same target with the client's own key.
     pub(crate) fn borrowed(mut self) -> Self {
         self.is_borrowed = true;
         self
@@ -244,19 +260,19 @@ impl Target {
         self.is_fixed
     }
 
-    /// When it was asked last, as nanoseconds of the monotonic clock.
+    /// When it was last used, as nanoseconds of the monotonic clock.
     pub(crate) fn last_used(&self) -> u64 {
         self.last_used.load(Ordering::Relaxed)
     }
 
-    /// What it is spoken to for a client of this dialect: the client's own if the provider speaks it, else what the provider speaks best.
+    /// The dialect for a client of this dialect: the client's own if the provider speaks it, else what the provider speaks best.
     pub(crate) fn speaks(&self, client: Dialect) -> Dialect {
         self.provider.speaks(client, self.best)
     }
 
-    /// For whom a request of such a client is written.
-    pub(crate) fn to(&self, client: Dialect) -> To {
-        To {
+    /// How a request of such a client is written.
+    pub(crate) fn to(&self, client: Dialect) -> TargetTraits {
+        TargetTraits {
             dialect: self.speaks(client),
             openai: self.provider.is_openai(),
             mistral: self.provider.is_mistral(),
@@ -266,7 +282,7 @@ impl Target {
         }
     }
 
-    /// The same question in its own dialect, and where it goes; none where it has no such interface, or needs no path.
+    /// The endpoint in its own dialect, and its path; no path where it has no such endpoint, or needs none.
     pub(crate) fn asks(&self, interface: Interface, streams: bool) -> (Interface, Option<&PathAndQuery>) {
         let spoken = match interface {
             Interface::Generate(client) => Interface::Generate(self.speaks(client)),
@@ -274,6 +290,21 @@ impl Target {
             Interface::Embeddings => Interface::Embeddings,
         };
         (spoken, self.paths.path(spoken, streams))
+    }
+
+    /// What a rehearsal calls it.
+    pub(crate) fn rehearsed(&self) -> RehearsedTarget {
+        let provider = &self.provider;
+        RehearsedTarget {
+            name: Arc::clone(&self.name),
+            provider: if provider.kind == ProviderKind::Sim {
+                self.name.to_string()
+            } else {
+                provider.name.to_string()
+            },
+            key: self.scopes.key.clone(),
+            account: self.scopes.account.clone(),
+        }
     }
 
     /// Whether the simulated provider answers.
@@ -286,24 +317,24 @@ impl Target {
         self.provider.origin.is_none() || self.paths.path(Interface::Embeddings, false).is_some()
     }
 
-    /// It is asked now.
-    pub(crate) fn is_used(&self, now: Moment) {
+    /// Records that it is used now.
+    pub(crate) fn mark_used(&self, now: Moment) {
         self.last_used.store(now.nanos(), Ordering::Relaxed);
     }
 
-    /// The provider has no such model: not asked again for a while, and the first to be forgotten.
-    pub(crate) fn is_absent_until(&self, until: Moment) {
+    /// Records that the provider has no such model: it is not asked for a while, and is the first to be forgotten.
+    pub(crate) fn mark_absent_until(&self, until: Moment) {
         self.absent_until.store(until.nanos(), Ordering::Relaxed);
         self.last_used.store(0, Ordering::Relaxed);
     }
 
-    /// It may be asked again at once.
-    pub(crate) fn is_there_again(&self) {
+    /// Records that it may be asked again at once.
+    pub(crate) fn mark_present(&self) {
         self.absent_until.store(0, Ordering::Relaxed);
     }
 
-    /// Whether limits may be learned from headers again: under load every answer repeats them, and the gate counts what was
-    /// sent since by itself.
+    /// Whether rate-limit headers should be evaluated again: under load every answer repeats them, and the gate itself counts what was
+    /// sent since.
     pub(crate) fn may_learn(&self, now: Moment) -> bool {
         let last = self.learned.load(Ordering::Relaxed);
         if last != 0 && now.since(Moment::from_nanos(last)) < LEARN_EVERY {
@@ -313,13 +344,35 @@ impl Target {
         true
     }
 
-    /// Whether it goes on with a text that it is given.
+    /// Whether it continues a given text.
     pub(crate) fn prefills(&self) -> bool {
         self.facts.prefill == Some(true) && !self.refuses_prefill.load(Ordering::Relaxed)
     }
 
-    /// It was given the beginning of an answer and refused.
-    pub(crate) fn refused_prefill(&self) {
+    /// Another node's breaker for this target has opened: here one failure is enough now. Each opening counts once, so that one success here
+    /// ends its effect.
+    pub(crate) fn hint(&self, remote: &BreakerSnapshot) {
+        let since = remote.since.as_millisecond();
+        if self.hinted.fetch_max(since, Ordering::Relaxed) < since {
+            self.breaker.hint(remote);
+        }
+    }
+
+    /// Carries out an operator's order for its breaker, once.
+    pub(crate) fn obey_order(&self, order: BreakerOrder, now: Moment) {
+        let at = order.at.as_millisecond();
+        if self.ordered.fetch_max(at, Ordering::Relaxed) < at {
+            obey(&self.breaker, order.mode, now);
+        }
+    }
+
+    /// When the last order that its breaker obeys was given.
+    pub(crate) fn ordered(&self) -> i64 {
+        self.ordered.load(Ordering::Relaxed)
+    }
+
+    /// Records that it refused to continue the beginning of an answer.
+    pub(crate) fn mark_prefill_refused(&self) {
         self.refuses_prefill.store(true, Ordering::Relaxed);
     }
 
@@ -333,9 +386,9 @@ impl Target {
     }
 }
 
-/// The order of a chain's targets for one conversation: the one that served it before comes first if it is in the chain, because
-/// its prompt cache is warm; in a loop before all others, else before the other keys of its model. A preference only: it is passed over
-/// like any other when it cannot answer.
+/// Orders a chain's targets for one conversation: the one that served it before comes first if it is in the chain, because
+/// its prompt cache is warm; in a tool loop before all others, else before the other keys of its model. It is only a preference: that target
+/// is skipped like any other when it cannot answer.
 pub(crate) fn prefer(targets: &mut [Arc<Target>], served: &ScopeKey, in_a_loop: bool, goes_on: bool) {
     let Some(at) = targets.iter().position(|target| target.scopes.target.as_ref() == Some(served)) else {
         return;
@@ -351,10 +404,33 @@ pub(crate) fn prefer(targets: &mut [Arc<Target>], served: &ScopeKey, in_a_loop: 
     }
 }
 
-/// A seed for a target's breaker.
-pub(crate) fn seed_of(name: &str) -> Seed {
-    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+/// Carries out an operator's order for a breaker.
+pub(crate) fn obey(breaker: &Breaker, mode: OrderedMode, now: Moment) {
+    match mode {
+        OrderedMode::Open => breaker.force(ForcedMode::Open, now),
+        OrderedMode::Close => breaker.force(ForcedMode::Closed, now),
+        OrderedMode::Disable => breaker.force(ForcedMode::Disabled, now),
+        OrderedMode::Release => breaker.release(now),
+        OrderedMode::Reset => breaker.reset(now),
+    }
+}
+
+/// A seed for a target's breaker. The node is part of it, so that the nodes of a fleet do not probe a target in step.
+pub(crate) fn seed_of(name: &str, node: &str) -> Seed {
+    let hash = name.bytes().chain([0]).chain(node.bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
     Seed::new(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_of_a_fleet_have_seeds_of_their_own() {
+        assert_eq!(seed_of("one/m", "a"), seed_of("one/m", "a"));
+        assert_ne!(seed_of("one/m", "a"), seed_of("one/m", "b"));
+        assert_ne!(seed_of("one/m", "a"), seed_of("two/m", "a"));
+    }
 }

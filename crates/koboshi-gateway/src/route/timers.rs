@@ -1,4 +1,4 @@
-//! How long a target may take, by kind of provider and model; the config overrides each.
+//! The time limits of a target, by kind of provider and model; the config overrides each.
 
 use std::time::Duration;
 
@@ -8,20 +8,20 @@ use koboshi_config::gateway::{ProviderKind, Timeouts};
 /// The limits of one target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Timers {
-    /// Until a connection stands.
+    /// Until a connection is established.
     pub(crate) connect: Duration,
     /// Until a stream's first content.
-    pub(crate) first: Duration,
+    pub(crate) first_token: Duration,
     /// Between two pieces of a stream.
     pub(crate) idle: Duration,
-    /// Until an answer that is not streamed begins: it says nothing before it is whole.
-    pub(crate) whole: Duration,
+    /// Until an answer that is not streamed begins: nothing comes before it is complete.
+    pub(crate) unary: Duration,
     /// Until the end.
     pub(crate) total: Duration,
 }
 
 impl Timers {
-    /// The limits of a model: what was told of the model, then of the provider, then the usual.
+    /// The limits of a model: as configured for the model, then for the provider, then the defaults.
     pub(crate) fn of(
         provider: &str,
         kind: ProviderKind,
@@ -34,9 +34,9 @@ impl Timers {
             |pick: fn(&Timeouts) -> Option<Duration>| of_model.and_then(pick).or_else(|| pick(of_provider));
         Self {
             connect: configured(|configured| configured.connect).unwrap_or(usual.connect),
-            first: configured(|configured| configured.first).unwrap_or(usual.first),
+            first_token: configured(|configured| configured.first_token).unwrap_or(usual.first_token),
             idle: configured(|configured| configured.idle).unwrap_or(usual.idle),
-            whole: configured(|configured| configured.whole).unwrap_or(usual.whole),
+            unary: configured(|configured| configured.unary).unwrap_or(usual.unary),
             total: configured(|configured| configured.total).unwrap_or(usual.total),
         }
     }
@@ -58,9 +58,9 @@ fn usual(provider: &str, kind: ProviderKind, reasons: bool) -> Timers {
     let total = if kind == ProviderKind::Deepseek && !reasons { 120 } else { 600 };
     Timers {
         connect: seconds(connect),
-        first: seconds(first),
+        first_token: seconds(first),
         idle: seconds(idle),
-        whole: seconds(whole),
+        unary: seconds(whole),
         total: seconds(total),
     }
 }
@@ -79,27 +79,27 @@ mod tests {
     fn the_usual_limits_are_those_of_the_seeds() {
         let openai = of("openai", ProviderKind::Openai, "gpt-4o");
         assert_eq!(
-            [openai.connect, openai.first, openai.idle, openai.total].map(|it| it.as_secs()),
+            [openai.connect, openai.first_token, openai.idle, openai.total].map(|it| it.as_secs()),
             [20, 30, 30, 600]
         );
         assert_eq!(of("groq", ProviderKind::Openai, "llama").connect.as_secs(), 10);
         let deepseek = of("deepseek", ProviderKind::Deepseek, "deepseek-chat");
-        assert_eq!([deepseek.first, deepseek.total].map(|it| it.as_secs()), [60, 120]);
+        assert_eq!([deepseek.first_token, deepseek.total].map(|it| it.as_secs()), [60, 120]);
         let thinker = of("openai", ProviderKind::Openai, "o3");
-        assert_eq!([thinker.first, thinker.idle].map(|it| it.as_secs()), [300, 120]);
+        assert_eq!([thinker.first_token, thinker.idle].map(|it| it.as_secs()), [300, 120]);
         let ollama = of("ollama", ProviderKind::Ollama, "llama3");
-        assert_eq!([ollama.connect, ollama.first].map(|it| it.as_secs()), [5, 600]);
+        assert_eq!([ollama.connect, ollama.first_token].map(|it| it.as_secs()), [5, 600]);
     }
 
     #[test]
     fn the_model_beats_the_provider_beats_the_usual() {
         let provider = Timeouts {
-            first: Some(Duration::from_secs(1)),
+            first_token: Some(Duration::from_secs(1)),
             idle: Some(Duration::from_secs(2)),
             ..Timeouts::default()
         };
-        let model = Timeouts { first: Some(Duration::from_secs(9)), ..Timeouts::default() };
+        let model = Timeouts { first_token: Some(Duration::from_secs(9)), ..Timeouts::default() };
         let timers = Timers::of("x", ProviderKind::Openai, &Facts::default(), &provider, Some(&model));
-        assert_eq!([timers.first, timers.idle, timers.connect].map(|it| it.as_secs()), [9, 2, 10]);
+        assert_eq!([timers.first_token, timers.idle, timers.connect].map(|it| it.as_secs()), [9, 2, 10]);
     }
 }

@@ -1,95 +1,44 @@
-//! Providers that everybody knows: where they are, and which variable holds their key. What their models are called is said by the models file.
+//! Well-known providers, as the environment has them. Their table is in the config crate; the models file knows the names of their models.
 //!
-//! Without a config file this table and the environment are the config.
+//! Without a config file that table and the environment are the config.
 
 use std::net::SocketAddr;
 
 use koboshi::models::Models;
 use koboshi_config::gateway::{Named, ProviderConfig, ProviderKind};
 use koboshi_config::secret::Secret;
+use koboshi_config::well_known::{self, WELL_KNOWN};
 
 use crate::http::upstream::Origin;
 
-/// A provider that needs no description.
-pub(crate) struct WellKnown {
-    name: &'static str,
-    kind: ProviderKind,
-    /// Empty where everybody has another one.
-    base_url: &'static str,
-    /// Where it copies OpenAI, for configs that say so.
-    chat_url: Option<&'static str>,
-    /// Variables that may hold its key, the first one that is set counts.
-    keys: &'static [&'static str],
-    /// Variables that may hold another address.
-    addresses: &'static [&'static str],
-}
-
-const fn openai(name: &'static str, base_url: &'static str, keys: &'static [&'static str]) -> WellKnown {
-    let kind = ProviderKind::Openai;
-    WellKnown { name, kind, base_url, chat_url: None, keys, addresses: &[] }
-}
-
-pub(crate) const WELL_KNOWN: &[WellKnown] = &[
-    WellKnown {
-        addresses: &["OPENAI_BASE_URL"],
-        ..openai("openai", "https://api.openai.com/v1", &["OPENAI_API_KEY"])
-    },
-    WellKnown {
-        kind: ProviderKind::Anthropic,
-        chat_url: Some("https://api.anthropic.com/v1"),
-        addresses: &["ANTHROPIC_BASE_URL"],
-        ..openai("anthropic", "https://api.anthropic.com/v1", &["ANTHROPIC_API_KEY"])
-    },
-    WellKnown {
-        kind: ProviderKind::Gemini,
-        chat_url: Some("https://generativelanguage.googleapis.com/v1beta/openai"),
-        addresses: &["GOOGLE_GEMINI_BASE_URL"],
-        ..openai(
-            "gemini",
-            "https://generativelanguage.googleapis.com/v1beta",
-            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-        )
-    },
-    WellKnown {
-        kind: ProviderKind::Azure,
-        addresses: &["AZURE_OPENAI_ENDPOINT"],
-        ..openai("azure", "", &["AZURE_OPENAI_API_KEY"])
-    },
-    WellKnown { kind: ProviderKind::Vertex, ..openai("vertex", "", &[]) },
-    WellKnown {
-        kind: ProviderKind::Deepseek,
-        ..openai("deepseek", "https://api.deepseek.com/v1", &["DEEPSEEK_API_KEY"])
-    },
-    openai("groq", "https://api.groq.com/openai/v1", &["GROQ_API_KEY"]),
-    openai("mistral", "https://api.mistral.ai/v1", &["MISTRAL_API_KEY"]),
-    openai("openrouter", "https://openrouter.ai/api/v1", &["OPENROUTER_API_KEY"]),
-    openai("xai", "https://api.x.ai/v1", &["XAI_API_KEY"]),
-    openai("together", "https://api.together.xyz/v1", &["TOGETHER_API_KEY"]),
-    WellKnown {
-        kind: ProviderKind::Ollama,
-        addresses: &["OLLAMA_HOST"],
-        ..openai("ollama", "http://127.0.0.1:11434/v1", &[])
-    },
-];
-
-/// Where the provider of this name is, if it is known and of this kind. A key that the name belongs to goes to nobody else.
+/// The address of the provider of this name, if it is known and of this kind. So its key goes to no other server.
 pub(crate) fn address(name: &str, kind: ProviderKind) -> Option<&'static str> {
-    let known = WELL_KNOWN.iter().find(|known| known.name == name)?;
+    let known = well_known::find(name)?;
     let address = if known.kind == kind { Some(known.base_url) } else { known.chat_url };
     let speaks_so = known.kind == kind || kind == ProviderKind::Openai;
     address.filter(|address| speaks_so && !address.is_empty())
 }
 
+/// The usual address of a kind.
+pub(crate) fn address_of_kind(kind: ProviderKind) -> Option<&'static str> {
+    WELL_KNOWN.iter().find(|known| known.is_implied && known.kind == kind).map(|known| known.base_url)
+}
+
 /// The kind of a provider that needs no description.
 #[must_use]
 pub fn kind_of(name: &str) -> Option<ProviderKind> {
-    WELL_KNOWN.iter().find(|known| known.name == name).map(|known| known.kind)
+    well_known::find(name).map(|known| known.kind)
 }
 
-/// The variables that a provider of this name needs to be taken from the environment, as far as they are not set.
+/// The variable that holds the key of a provider of this name.
+pub(crate) fn key_variable(name: &str) -> Option<&'static str> {
+    well_known::find(name)?.keys.first().copied()
+}
+
+/// The unset variables that a provider of this name needs to be taken from the environment.
 #[must_use]
 pub fn unset_variables(name: &str, lookup: &dyn Fn(&str) -> Option<String>) -> Vec<&'static str> {
-    let Some(known) = WELL_KNOWN.iter().find(|known| known.name == name) else { return Vec::new() };
+    let Some(known) = well_known::find(name) else { return Vec::new() };
     let is_set = |name: &&str| lookup(name).is_some_and(|value| !value.trim().is_empty());
     let needed: &[&[&'static str]] = match known.kind {
         ProviderKind::Ollama => &[known.addresses],
@@ -104,13 +53,13 @@ pub fn unset_variables(name: &str, lookup: &dyn Fn(&str) -> Option<String>) -> V
         .collect()
 }
 
-/// The providers whose models are called like this, the maker first.
+/// The providers that have a model of this name, its maker first.
 pub fn owners_of(models: &Models, model: &str) -> impl Iterator<Item = &'static str> {
-    WELL_KNOWN.iter().map(|known| known.name).filter(move |name| models.belongs_to(name, model))
+    well_known::names().filter(move |name| models.belongs_to(name, model))
 }
 
-/// The providers that the environment has a key or an address for. An address that is our own is none: the variables that lead programs
-/// here may be set for us too.
+/// The providers for which the environment has a key or an address. Our own address does not count: variables that point programs at
+/// this gateway may be set for the gateway too.
 pub(crate) fn from_environment(
     lookup: &dyn Fn(&str) -> Option<String>,
     own: SocketAddr,
@@ -148,7 +97,7 @@ pub(crate) fn from_environment(
     found
 }
 
-/// Whether an address is where we listen ourselves.
+/// Whether an address is our own listen address.
 fn leads_to(address: &str, own: SocketAddr) -> bool {
     let Ok(origin) = Origin::parse(address) else { return false };
     let same = origin.host().parse().is_ok_and(|ip: std::net::IpAddr| ip == own.ip());
@@ -156,7 +105,7 @@ fn leads_to(address: &str, own: SocketAddr) -> bool {
     origin.port() == own.port() && (same || local)
 }
 
-/// An address of the environment as `base_url` has it: some vendors leave out what every program adds.
+/// An address of the environment as a `base_url`: some vendors leave out what every program adds.
 fn as_written_here(kind: ProviderKind, address: &str) -> String {
     let bare = address.trim_end_matches('/');
     match kind {
@@ -235,11 +184,11 @@ mod tests {
             let found = found(&[(variable, written), (key, "k")]);
             assert_eq!(found[name].base_url.as_deref(), Some(wanted), "{variable}");
         }
-        assert!(found(&[("AZURE_OPENAI_API_KEY", "k")]).is_empty(), "everybody has another endpoint");
+        assert!(found(&[("AZURE_OPENAI_API_KEY", "k")]).is_empty(), "every user has another endpoint");
     }
 
     #[test]
-    fn clouds_are_found_by_what_they_need() {
+    fn clouds_are_found_by_the_variables_that_they_need() {
         let azure = found(&[
             ("AZURE_OPENAI_API_KEY", "k"),
             ("AZURE_OPENAI_ENDPOINT", "https://r.x"),
@@ -256,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sets_the_variables_that_are_missing_has_the_provider() {
+    fn setting_the_missing_variables_yields_the_provider() {
         assert_eq!(
             unset_variables("gemini", &|name| (name == "GOOGLE_API_KEY").then(|| "k".to_owned())),
             [""; 0]
@@ -270,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_our_own_is_none() {
+    fn our_own_address_is_no_provider() {
         for address in ["http://127.0.0.1:4141", "http://localhost:4141/v1", "http://[::1]:4141/"] {
             let found = found(&[("ANTHROPIC_API_KEY", "k"), ("ANTHROPIC_BASE_URL", address)]);
             assert_eq!(found["anthropic"].base_url, None, "{address}");
@@ -290,7 +239,5 @@ mod tests {
         for known in WELL_KNOWN.iter().filter(|known| !known.base_url.is_empty()) {
             assert!(Origin::parse(known.base_url).is_ok(), "{}", known.name);
         }
-        let names: Vec<_> = WELL_KNOWN.iter().map(|known| known.name).collect();
-        assert_eq!(names, koboshi_config::gateway::WELL_KNOWN, "the config knows the same");
     }
 }

@@ -1,7 +1,7 @@
-//! Serves one connection: requests come in, answers go out, one after the other.
+//! Serves one connection: reads requests and writes answers, one after the other.
 //!
-//! Nothing here decides what is answered. A request's body is read only when somebody wants it, and an answer is written as it is made: what
-//! the client does not take holds back whoever makes it.
+//! It does not decide about answers. A request's body is read only when its handler wants it, and an answer is written as it is made: a slow
+//! client slows its source down.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -18,12 +18,13 @@ use crate::edge;
 use crate::http::client::Connection;
 use crate::http::exchange::{Request, Response};
 use crate::http::response_future::ResponseFuture;
+use crate::session;
 use crate::shared::core_state::CoreState;
 use koboshi_wire::http1::Heading;
 use koboshi_wire::http1::head::Head;
 use koboshi_wire::http1::out::{self, AnswerBody, CHUNK_END, LAST_CHUNK};
 
-/// So much is put together before it is sent; a larger piece is not copied.
+/// How much is joined before it is sent; a larger piece is not copied.
 const MAX_JOINED: usize = 16 * 1024;
 
 /// Serves a connection until it ends or its client is gone.
@@ -34,7 +35,7 @@ pub(crate) async fn connection(core: Rc<CoreState>, connection: Connection, peer
         if connection.is_gone() {
             return Poll::Ready(());
         }
-        // How a client's connection ended is the client's business.
+        // The end of a client's connection, good or bad, is no error of ours.
         requests.as_mut().poll(context).map(drop)
     })
     .await;
@@ -54,7 +55,15 @@ async fn serve_requests(core: &Rc<CoreState>, connection: &Connection, peer: Soc
         };
         connection.request_began(&head);
         let request = Request { head, connection: connection.clone() };
-        let pending = edge::accept(core, peer, &request).await;
+        let mut pending = edge::accept(core, peer, &request).await;
+        if let Some(upgrade) = pending.take_upgrade() {
+            drop(request);
+            connection.answer_began();
+            let mut unsent = VecDeque::from([Bytes::from(upgrade.answer())]);
+            poll_fn(|context| poll_unsent(connection, &mut unsent, context)).await?;
+            session::connection::serve(core, connection.clone(), upgrade).await;
+            return Ok(());
+        }
         let request_facts = RequestFacts::of(&request.head);
         // Its head may be large, and the answer may take long.
         drop(request);
@@ -70,13 +79,13 @@ async fn serve_requests(core: &Rc<CoreState>, connection: &Connection, peer: Soc
     }
 }
 
-/// What the answer must know of the request.
+/// What the answer needs to know of the request.
 #[derive(Clone, Copy)]
 struct RequestFacts {
     version: Version,
-    /// Another request may follow.
+    /// Whether another request may follow.
     keeps_alive: bool,
-    /// Only the head is wanted.
+    /// Whether only the head is wanted.
     only_head: bool,
 }
 
@@ -90,14 +99,14 @@ impl RequestFacts {
 struct OutgoingAnswer<'l> {
     connection: &'l Connection,
     version: Version,
-    /// The head, until it was written.
+    /// The head, until it is written.
     head: Option<Heading>,
-    /// What makes the body, until it has ended.
+    /// The source of the body, until it has ended.
     future: Option<ResponseFuture>,
     framing: AnswerBody,
-    /// Another request may follow.
+    /// Whether another request may follow.
     keeps_alive: bool,
-    /// What the client has not taken yet.
+    /// What the client has not accepted yet.
     unsent: VecDeque<Bytes>,
 }
 
@@ -118,7 +127,7 @@ impl<'l> OutgoingAnswer<'l> {
         }
     }
 
-    /// Sends until all is out, the client takes no more, or there is nothing to send for now.
+    /// Sends until all is sent, the client accepts no more, or there is nothing to send for now.
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         loop {
             ready!(poll_unsent(self.connection, &mut self.unsent, context))?;
@@ -136,7 +145,7 @@ impl<'l> OutgoingAnswer<'l> {
         }
     }
 
-    /// Puts together what there is. A large piece stays apart, and is the last. The flag says that more will come later.
+    /// Joins what there is. A large piece stays apart, and is the last. The flag says that more will come later.
     fn gather(&mut self, text: &mut Vec<u8>, context: &mut Context<'_>) -> (Option<Bytes>, bool) {
         if let Some(heading) = self.head.take() {
             out::head(text, self.version, &heading, self.framing, self.keeps_alive, &self.connection.date());
@@ -169,7 +178,7 @@ impl<'l> OutgoingAnswer<'l> {
         (None, false)
     }
 
-    /// Sends this; what the client does not take at once is kept.
+    /// Sends this; what the client does not accept at once is kept.
     fn write(&mut self, text: &[u8], large: Option<Bytes>, context: &mut Context<'_>) -> io::Result<()> {
         let large = large.unwrap_or_default();
         let end = if self.framing == AnswerBody::Chunked && !large.is_empty() { CHUNK_END } else { b"" };

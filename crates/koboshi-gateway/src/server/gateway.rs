@@ -1,8 +1,8 @@
-//! Starting, reloading and stopping.
+//! Starts, reloads and stops a gateway.
 
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -11,39 +11,44 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{RuleError, RuleSource};
 use koboshi::models::{ModelSource, Models};
 use koboshi_config::Config;
-use koboshi_config::gateway::LogFormat;
+use koboshi_config::gateway::{LogConfig, LogFormat};
 use koboshi_report::phrase::{PhraseError, Phrases};
 use koboshi_store::{Ledger, LedgerOptions, Node, Store, StoreError};
 use serde_json::json;
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
-use crate::admin::known::Known;
+use crate::admin::known::KnownKeys;
 use crate::admin::presence::Reports;
+use crate::admin::spend_reports::SpendReports;
 use crate::http::upstream::tls_config;
+use crate::observe::error_log::RotatingFile;
 use crate::observe::log::{Level, Log};
 use crate::route::answers::{Answers, AnswersError};
 use crate::route::classifier::{self, PlanClassifier};
 use crate::route::plan::{Backing, Plan, PlanError};
 use crate::server::{Cores, listen_for};
+use crate::shared::agents::KeptAgents;
+use crate::shared::host::{Host, Reloading};
+use crate::shared::operator::Operator;
 use crate::shared::retention::retention;
-use crate::shared::state::SharedState;
+use crate::shared::state::{OperatorTexts, SharedState};
 
-/// How long a stop waits for its last line to be written.
-const LONGEST_LAST_WORD: Duration = Duration::from_secs(1);
-/// How long a stop waits for the store, all writes together.
-const LONGEST_LAST_WRITE: Duration = Duration::from_millis(1500);
-/// How long a start waits for the store to tell what it knows.
-const LONGEST_LOAD: Duration = Duration::from_secs(1);
+/// How long a stop waits for its last log line.
+const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a stop waits for all writes to the store together.
+const FINAL_WRITE_TIMEOUT: Duration = Duration::from_millis(1500);
+/// How long a start waits for the records of the store.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Gives the values of variables.
+/// Looks up environment variables.
 pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// What a gateway needs from the program around it.
 pub struct Setup {
     /// The config.
     pub config: Config,
-    /// Where what is learned is kept.
+    /// Where state is stored.
     pub store: Arc<dyn Store>,
     /// The name of this process.
     pub node: Node,
@@ -57,25 +62,27 @@ pub struct Setup {
     pub log: Option<Box<dyn io::Write + Send>>,
     /// How log lines look if the config does not say.
     pub log_format: LogFormat,
-    /// Chance for jitter.
+    /// Seed for jitter.
     pub seed: u64,
     /// The simulated provider answers everything, whatever the config and the environment name.
     pub demo: bool,
+    /// What the operator started it with, for the commands and names in its texts.
+    pub operator: Operator,
 }
 
 /// Why a gateway cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The address is taken or not ours.
+    /// The address is in use or not ours.
     #[error("cannot listen on {0}: {1}{hint}", hint = listen_hint(.1))]
     Listen(SocketAddr, io::Error),
-    /// Anybody could spend the keys.
+    /// Without keys, anyone on the network could spend the provider keys.
     #[error(
         "{0} can be reached from other machines, and no keys are set: add `keys` to the config, or listen on 127.0.0.1"
     )]
     Open(SocketAddr),
-    /// A reload would let everybody in: a file that is being written looks like that too.
+    /// A reload would remove all keys: a file that is being written looks like that too.
     #[error(
         "it has no `keys` any more, and every local program could call: restart the gateway if that is what you want"
     )]
@@ -90,9 +97,15 @@ pub enum StartError {
         key: String,
         /// Provider and model.
         target: String,
-        /// What is to be set.
+        /// The variables to set.
         variables: Vec<&'static str>,
     },
+    /// The file of the error log cannot be written.
+    #[error("log.errors.file: {file}: {1}", file = .0.display())]
+    ErrorLog(PathBuf, io::Error),
+    /// There is no such time zone.
+    #[error("spend.zone: there is no time zone {0:?}: write it like \"Asia/Tokyo\" or \"UTC\"")]
+    Zone(String),
     /// A rule file cannot be used.
     #[error("{0}")]
     Rules(String),
@@ -102,18 +115,18 @@ pub enum StartError {
     /// The file of static answers cannot be used.
     #[error("degrade.answers_file: {0}")]
     Answers(String),
-    /// What is learned cannot be kept.
+    /// The store cannot be opened.
     #[error("the store cannot be opened: {0}")]
     Store(#[from] StoreError),
-    /// The texts are broken.
+    /// The phrase files are broken.
     #[error(transparent)]
     Phrases(#[from] PhraseError),
-    /// The machine gives no threads.
+    /// The machine cannot start threads.
     #[error("cannot start threads: {0}")]
     Threads(io::Error),
 }
 
-/// What to do about an address that cannot be had.
+/// What to do about an address that cannot be used.
 fn listen_hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
@@ -152,7 +165,7 @@ impl From<AnswersError> for StartError {
     }
 }
 
-/// A gateway that serves.
+/// A running gateway.
 pub struct Gateway {
     address: SocketAddr,
     state: Arc<SharedState>,
@@ -160,13 +173,14 @@ pub struct Gateway {
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
     reports: Reports,
+    spending: SpendReports,
 }
 
 impl Gateway {
-    /// Starts to serve.
+    /// Starts a gateway.
     ///
     /// # Errors
-    /// Something that it needs is not there; the error says what.
+    /// Something that it needs is missing; the error says what.
     pub fn start(setup: Setup) -> Result<Self, StartError> {
         let listen = setup.config.serve.listen;
         if !listen.ip().is_loopback() && setup.config.keys.is_empty() {
@@ -180,16 +194,30 @@ impl Gateway {
             }
             None => Log::silent(),
         };
+        let log = match &plan.config.log.errors {
+            Some(path) => {
+                let LogConfig { errors_max_bytes, errors_kept, .. } = plan.config.log;
+                let file = RotatingFile::open(path, errors_max_bytes, errors_kept);
+                let file = file.map_err(|error| StartError::ErrorLog(path.clone(), error))?;
+                log.with_errors(Log::to(file, LogFormat::Json, Level::Warn))
+            }
+            None => log,
+        };
         let threads = plan.config.serve.threads.map_or_else(cores, |threads| threads as usize);
         let tls = plan
             .providers()
             .any(|provider| provider.origin.as_ref().is_some_and(|origin| origin.is_secure()));
         let tls = if tls { tls_config([]).ok() } else { None };
+        // Before the store is opened: another gateway may use this address, and its records must not be touched.
+        let socket =
+            std::net::TcpListener::bind(listen).map_err(|error| StartError::Listen(listen, error))?;
+        let address = socket.local_addr().map_err(|error| StartError::Listen(listen, error))?;
+        socket.set_nonblocking(true).map_err(|error| StartError::Listen(listen, error))?;
         let options = ledger_options(&plan.config, setup.node);
         let ledger = Ledger::open(Arc::clone(&setup.store), options)?;
-        // The first request must find what was known before. A store that is away keeps nobody from starting; a damaged one does, because
-        // it would stay so.
-        if !ledger.wait_loaded(LONGEST_LOAD)
+        // The first request must find the earlier records. An unreachable store does not prevent the start; a damaged one does, because it
+        // would stay damaged.
+        if !ledger.wait_loaded(LOAD_TIMEOUT)
             && let Some(damage) = ledger.health().trouble.filter(StoreError::is_damage)
         {
             return Err(StartError::Store(damage));
@@ -203,29 +231,34 @@ impl Gateway {
             setup.zones,
             setup.zone,
             setup.seed,
+            OperatorTexts {
+                flags: setup.operator.flags(address),
+                config: setup.operator.config().to_owned(),
+            },
         ));
+        // Set once, here.
+        let _ = state.address.set(address);
+        state.listen();
         state.log_store_health();
+        state.adopt_limits();
         state.know_fixed_targets();
         state.trace_to().map_err(StartError::Plan)?;
-        let socket =
-            std::net::TcpListener::bind(listen).map_err(|error| StartError::Listen(listen, error))?;
-        let address = socket.local_addr().map_err(|error| StartError::Listen(listen, error))?;
-        socket.set_nonblocking(true).map_err(|error| StartError::Listen(listen, error))?;
         let (stop, stopped) = watch::channel(false);
         let serving = Arc::clone(&state);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(StartError::Threads)?;
         let cores = Cores::start(&state, threads, tls.as_ref(), &stopped).map_err(StartError::Threads)?;
         let reports = Reports::start(&state, address.to_string()).map_err(StartError::Threads)?;
+        let spending = SpendReports::start(&state).map_err(StartError::Threads)?;
         let thread = std::thread::Builder::new()
             .name("koboshi-accept".to_owned())
             .spawn(move || {
-                listen_for(&runtime, &serving, &socket, &cores, &stopped);
+                listen_for(&runtime, &serving, socket, &cores, &stopped);
                 runtime.shutdown_background();
                 cores.join();
             })
             .map_err(StartError::Threads)?;
         classifier::prepare(&state.plan().classifier);
-        Ok(Self { address, state, lookup: setup.lookup, stop, thread: Some(thread), reports })
+        Ok(Self { address, state, lookup: setup.lookup, stop, thread: Some(thread), reports, spending })
     }
 
     /// Where it listens.
@@ -240,7 +273,7 @@ impl Gateway {
         self.state.plan().backing()
     }
 
-    /// Whether the simulated provider makes up tool calls only where a model's name asks for them: so where no config names it, because a
+    /// Whether the simulated provider makes up tool calls only for models whose name asks for them: where no config names it, because a
     /// real agent may be asking.
     #[must_use]
     pub fn makes_up_no_calls(&self) -> bool {
@@ -253,13 +286,13 @@ impl Gateway {
         self.state.plan().providers().map(|provider| provider.name.to_string()).collect()
     }
 
-    /// Takes a new config for the requests that come from now on.
+    /// Uses a new config for future requests.
     ///
     /// # Errors
-    /// The config cannot be served; the old one goes on.
+    /// The config cannot be served; the old one stays in use.
     pub fn reload(&self, config: Config) -> Result<(), StartError> {
         let mut config = config;
-        // The socket is open already; another address needs a new start.
+        // The socket is open already; another address needs a restart.
         config.serve.listen = self.state.plan().config.serve.listen;
         if !config.serve.listen.ip().is_loopback() && config.keys.is_empty() {
             return Err(StartError::Open(config.serve.listen));
@@ -273,21 +306,42 @@ impl Gateway {
         if let Err(error) = self.state.trace_to() {
             self.state.log.line(Level::Warn, "traces go where they went before", &json!({"why": error}));
         }
-        self.state.log.line(Level::Info, "the new config holds", &json!({}));
+        self.state.log.line(Level::Info, "the new config is in use", &json!({}));
+        self.state.note_reloading(Reloading::InUse);
         Ok(())
     }
 
-    /// Says in the log that something is wrong.
+    /// Lets operators ask for what only the program around the gateway can do. Only the first one counts.
+    pub fn hosted_by(&self, host: Arc<dyn Host>) {
+        let _ = self.state.host.set(host);
+    }
+
+    /// Tells operators that a new config was refused, or that the config in use is still the one in its file.
+    pub fn not_reloaded(&self, why: Option<&str>) {
+        self.state.note_reloading(why.map_or(Reloading::Unchanged, |why| Reloading::Refused(why.to_owned())));
+    }
+
+    /// Operators reach these agents through the admin API from now on. Later ones are not taken.
+    pub fn keep_agents(&self, agents: Arc<dyn KeptAgents>) {
+        let _ = self.state.agents.set(agents);
+    }
+
+    /// Logs a warning.
     pub fn note(&self, message: &str) {
         self.state.log.line(Level::Warn, message, &json!({}));
     }
 
-    /// Says in the log what happens, with the facts beside it.
+    /// Logs a line of another part of this process at its level: `error`, `warn`, `info` or `debug`.
+    pub fn tell(&self, level: &str, message: &str) {
+        self.state.log.line(Level::from_name(level), message, &json!({}));
+    }
+
+    /// Logs an event, with its fields.
     pub fn inform(&self, message: &str, facts: &serde_json::Value) {
         self.state.log.line(Level::Info, message, facts);
     }
 
-    /// Stops listening, lets streams end, and returns when all is done or the drain time is over.
+    /// Stops listening, lets streams end, and returns when all have ended or the drain time is over.
     pub fn stop(mut self) {
         self.end();
     }
@@ -301,14 +355,14 @@ impl Gateway {
         let at_most = state.plan().config.serve.drain.as_secs_f64();
         let facts = json!({"requests": open, "at_most_seconds": at_most});
         state.log.line(Level::Info, &format!("stopping: draining {requests}"), &facts);
-        // Nobody listens any more if the thread is gone.
+        // Fails only when the thread is gone.
         let _ = self.stop.send(true);
         let _ = thread.join();
         state.end_traces();
-        write_last(state, &mut self.reports);
+        write_last(state, &mut self.reports, &mut self.spending);
         let took = state.now().since(began).as_secs_f64();
         state.log.line(Level::Info, &format!("stopped after {took:.1} s"), &json!({"seconds": took}));
-        state.log.flush(LONGEST_LAST_WORD);
+        state.log.flush(LOG_FLUSH_TIMEOUT);
     }
 }
 
@@ -318,15 +372,18 @@ impl Drop for Gateway {
     }
 }
 
-/// Writes what waits for the store. Each has a thread of its own, so they write at the same time; a store that hangs is not waited for.
-fn write_last(state: &SharedState, reports: &mut Reports) {
-    let until = state.now().after(LONGEST_LAST_WRITE);
+/// Writes what waits for the store. Each part has its own thread, so they write at the same time; a store that hangs is not waited for.
+fn write_last(state: &SharedState, reports: &mut Reports, spending: &mut SpendReports) {
+    let until = state.now().after(FINAL_WRITE_TIMEOUT);
     let left = || until.since(state.now());
     reports.close();
+    spending.close();
     state.cache_calls.close();
     state.admin_calls.close();
+    state.sessions.calls.finish(left());
     let health = state.ledger.finish(left());
     reports.finish(left());
+    spending.finish(left());
     let answers = state.cache_calls.finish(left());
     let (records, entries) = (health.pending, health.journal_waiting);
     if records + entries + answers > 0 {
@@ -345,7 +402,7 @@ fn ledger_options(config: &Config, node: Node) -> LedgerOptions {
     LedgerOptions { keep: retention(&config.store), ..LedgerOptions::new(node) }
 }
 
-/// The keys that a config names, without anything being started.
+/// The keys that a config names, without starting anything.
 ///
 /// # Errors
 /// The config cannot be served; the error says why.
@@ -353,32 +410,37 @@ pub fn known_to(
     config: Config,
     zones: &TimeZoneDatabase,
     lookup: &dyn Fn(&str) -> Option<String>,
-) -> Result<Known, StartError> {
-    Ok(Known::of_plan(&plan(config, zones, lookup, false, None)?))
+) -> Result<KnownKeys, StartError> {
+    Ok(KnownKeys::of_plan(&plan(config, zones, lookup, false, None)?))
 }
 
 fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// Compiles a config with everything that it names.
-fn plan(
+/// Compiles a config with the files that it names.
+pub(crate) fn plan(
     config: Config,
     zones: &TimeZoneDatabase,
     lookup: &dyn Fn(&str) -> Option<String>,
     demo: bool,
     before: Option<&Plan>,
 ) -> Result<Plan, StartError> {
+    let zone = &config.spend.zone;
+    // Known without any database.
+    if zone != "UTC" && zones.get(zone).is_err() {
+        return Err(StartError::Zone(zone.clone()));
+    }
     let classifier = rules(&config, zones, before)?;
     let models = models(&config).map_err(StartError::Models)?;
-    let answers = match &config.degrade.answers {
+    let answers = match &config.degrade.answers_file {
         Some(path) => Answers::parse(&read(path).map_err(StartError::Answers)?)?,
         None => Answers::default(),
     };
     Ok(Plan::compile(config, classifier, models, answers, lookup, demo, before)?)
 }
 
-/// The rules of a config. Where it has none of its own, a plan before it has compiled the same ones.
+/// The rules of a config. Without rules of its own, those of the previous plan are reused.
 fn rules(
     config: &Config,
     zones: &TimeZoneDatabase,
@@ -398,7 +460,7 @@ fn rules(
     Ok(classifier::with_user(&sources, zones.clone())?)
 }
 
-/// What is known of models, with the file that a config names.
+/// What is known of models, with the models file of a config.
 ///
 /// # Errors
 /// Why that file cannot be used.

@@ -13,40 +13,40 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::Worker;
 use crate::http::client::TICK;
 use crate::shared::core_state::CoreState;
-use crate::shared::large::{Job, Large};
+use crate::shared::large::{Job, LargeCores};
 
-/// How much lower the priority of these cores is.
-const NICE: i32 = 5;
+/// The niceness of these threads.
+const NICENESS: i32 = 5;
 
-/// Starts so many threads.
+/// Starts the threads.
 pub(super) fn start(
     count: usize,
     end: &watch::Receiver<bool>,
     worker: impl Fn() -> Worker,
-) -> io::Result<Arc<Large>> {
+) -> io::Result<Arc<LargeCores>> {
     let mut all = Vec::new();
     for number in 0..count {
         let (give, mut given) = mpsc::unbounded_channel();
         let (end, name) = (end.clone(), format!("koboshi-large-{number}"));
-        // Not joined: a thread that reads a large body when the gateway stops is left behind.
-        worker().spawn(name, async move |core| take_turns(core, &mut given, &end).await)?;
+        // Not joined: a thread that is reading a large body when the gateway stops is abandoned.
+        worker().spawn(name, async move |core| serve_jobs(core, &mut given, &end).await)?;
         all.push(give);
     }
-    Ok(Arc::new(Large::of(all)))
+    Ok(Arc::new(LargeCores::of(all)))
 }
 
-/// One core for large requests: serves what it is given until the gateway has stopped.
-async fn take_turns(
+/// One core for large requests: runs its jobs until the gateway has stopped.
+async fn serve_jobs(
     core: Rc<CoreState>,
     given: &mut mpsc::UnboundedReceiver<Job>,
     end: &watch::Receiver<bool>,
 ) {
-    // It fails only where the system has no priorities.
-    let _ = rustix::process::setpriority_process(None, NICE);
+    // Fails only where the system has no priorities.
+    let _ = rustix::process::setpriority_process(None, NICENESS);
     let mut gone = end.clone();
     let mut over = pin!(async move { while gone.changed().await.is_ok() {} });
-    let mut looks = interval(TICK);
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             job = given.recv() => {
@@ -54,8 +54,8 @@ async fn take_turns(
                 tokio::task::spawn_local(job(Rc::clone(&core), end.clone()));
             }
             () = &mut over => return,
-            // Somebody is served.
-            _ = looks.tick(), if Rc::strong_count(&core) > 1 => core.upstream.tidy(),
+            // Only while a request is served.
+            _ = ticks.tick(), if Rc::strong_count(&core) > 1 => core.upstream.tidy(),
         }
     }
 }

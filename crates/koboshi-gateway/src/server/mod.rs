@@ -1,20 +1,22 @@
-//! Threads and sockets: one listener, one single-threaded runtime per core, connections dealt out in turn.
+//! Threads and sockets: one listener, one single-threaded runtime per core, connections assigned round-robin.
 //!
-//! A connection stays on its core for life, so nothing on the way of a request is shared but what must be. Dealing in turn keeps the cores
+//! A connection stays on its core, so requests share only what they must. Round-robin keeps the cores
 //! evenly loaded also with a few connections.
 //!
-//! When told to stop, the listener closes first and streams end in their own time. What is left after the drain time is told so, in the
-//! client's dialect ([`Cores::end`]), and has [`ERROR_TIME`] to take it. Then everything is dropped, and nothing is waited for: a thread
-//! that looks up a name or waits for a disk may take minutes.
+//! On a stop the listener closes first, so that new clients are refused at once and go elsewhere, and streams may end.
+//! Requests that are left after the drain time get an error in the client's dialect ([`Cores::end`]), and [`ERROR_TIME`] to read it. Then
+//! everything is dropped without waiting: a thread that resolves a name or waits for a disk may take minutes.
 //!
 //! A core that panics is started again ([`Worker`]): its connections are lost, but a process that accepts connections and serves none would
-//! be worse, and nobody would restart it.
+//! be worse, and no service manager would restart it.
 
 mod connection;
 pub(crate) mod gateway;
 mod large;
 pub(crate) mod preflight;
+pub(crate) mod rehearsal;
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -36,17 +38,20 @@ use crate::http::client::TICK;
 use crate::http::upstream::{Upstream, sim};
 use crate::observe::log::{Level, Log};
 use crate::server::connection::connection;
+use crate::session;
 use crate::shared::core_state::CoreState;
-use crate::shared::large::Large;
+use crate::shared::large::LargeCores;
 use crate::shared::state::SharedState;
 
-/// How often shared knowledge is brought in step.
-const STEP: Duration = Duration::from_millis(250);
+/// How often the gateway synchronises with the store.
+const SYNC_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long clients have to take the error that ends their requests.
+/// How long clients may take to read the error that ends their requests.
 const ERROR_TIME: Duration = Duration::from_secs(1);
-/// A core that panics again and again is not started more often than this.
-const RESTART: Duration = Duration::from_millis(500);
+/// The pause before a core that panicked is started again.
+const RESTART_PAUSE: Duration = Duration::from_millis(500);
+/// The usual maximum of connections that the kernel queues for a listener.
+const MAX_BACKLOG: usize = 4096;
 /// How often it is logged that connections cannot be accepted.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
@@ -72,7 +77,7 @@ impl Cores {
         let proxies = Arc::new(Matcher::from_env());
         let sim = Arc::new(sim::SimProvider::new());
         let (end, ended) = watch::channel(false);
-        let worker = |large: Option<&Arc<Large>>| Worker {
+        let worker = |large: Option<&Arc<LargeCores>>| Worker {
             state: Arc::clone(state),
             tls: tls.cloned(),
             proxies: Arc::clone(&proxies),
@@ -86,6 +91,9 @@ impl Cores {
             let (sender, mut queue) = mpsc::unbounded_channel();
             let (stop, end, open) = (stop.clone(), ended.clone(), Arc::clone(&cores.open));
             let thread = worker(Some(&large)).spawn(format!("koboshi-{number}"), async move |core| {
+                if number == 0 {
+                    tokio::task::spawn_local(session::replicas::run(Rc::clone(&core)));
+                }
                 serve_connections(core, &mut queue, stop.clone(), end.clone(), &open).await;
             })?;
             cores.senders.push(sender);
@@ -94,7 +102,16 @@ impl Cores {
         Ok(cores)
     }
 
-    /// Every open request is told that the gateway stops.
+    /// Gives a connection to the next core.
+    fn assign(&self, turn: usize, stream: StdStream, peer: SocketAddr) {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        let sender = self.senders.get(turn % self.senders.len().max(1));
+        if sender.is_none_or(|sender| sender.send((stream, peer)).is_err()) {
+            self.open.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends every open request with an error.
     fn end(&self) {
         self.end.send_replace(true);
     }
@@ -103,24 +120,24 @@ impl Cores {
     pub(crate) fn join(self) {
         drop(self.senders);
         for thread in self.threads {
-            // A thread that panicked has told so itself.
+            // A thread that panicked has logged it.
             let _ = thread.join();
         }
     }
 }
 
-/// What a core's thread needs to serve, and to begin again after a panic.
+/// What a core's thread needs to serve, and to start again after a panic.
 pub(crate) struct Worker {
     state: Arc<SharedState>,
     tls: Option<Arc<ClientConfig>>,
     proxies: Arc<Matcher>,
     sim: Arc<sim::SimProvider>,
-    /// Where large requests go; none for a core that serves these.
-    large: Option<Arc<Large>>,
+    /// The cores for large requests; none for a core that is one.
+    large: Option<Arc<LargeCores>>,
 }
 
 impl Worker {
-    /// Starts a thread that serves so until it is done.
+    /// Starts a thread that runs `serve` to its end.
     pub(crate) fn spawn(
         self,
         name: String,
@@ -133,7 +150,7 @@ impl Worker {
                     let _ = started_sender.send(Ok(()));
                     self.serve(runtime, serve);
                 }
-                // Nobody listens only if the start was given up.
+                // Fails only if the start was given up.
                 Err(error) => drop(started_sender.send(Err(error))),
             }
         })?;
@@ -143,7 +160,7 @@ impl Worker {
 
     fn serve(&self, first: LocalRuntime, mut serve: impl AsyncFnMut(Rc<CoreState>)) {
         let (mut spare, mut used) = (Some(first), None);
-        // A runtime is left behind, not dropped: whoever looks up a name or reads a disk for it is not waited for.
+        // A runtime is abandoned, not dropped: its blocking threads may resolve a name or read a disk for long.
         let leave = |used: &mut Option<LocalRuntime>| used.take().map(LocalRuntime::shutdown_background);
         despite_panics(&self.state.log, "a worker thread failed and is started again", || {
             leave(&mut used);
@@ -156,37 +173,48 @@ impl Worker {
         leave(&mut used);
     }
 
-    /// A runtime that lives on the thread that makes it. Its tasks wake each other without a word to the kernel, which those of a `LocalSet`
+    /// A runtime that lives on the thread that makes it. Its tasks wake each other without a system call, which those of a `LocalSet`
     /// cannot when a socket wakes them.
     fn runtime(&self) -> io::Result<LocalRuntime> {
         let mut builder = Builder::new_current_thread();
         if self.large.is_none() {
-            // One large body after the other must not keep sockets and timers waiting.
+            // One large body after the other must not delay sockets and timers.
             builder.event_interval(1);
         }
         builder.enable_all().build_local(LocalOptions::default())
     }
 }
 
-/// Accepts connections and keeps shared knowledge in step until told to stop.
+/// Accepts connections until stopped, and synchronises with the store until the last request has ended.
 pub(crate) fn listen_for(
     runtime: &Runtime,
     state: &Arc<SharedState>,
-    socket: &StdListener,
+    socket: StdListener,
     cores: &Cores,
     stop: &watch::Receiver<bool>,
 ) {
+    let mut socket = Some(socket);
     despite_panics(&state.log, "the thread that accepts connections failed and goes on", || {
         runtime.block_on(async {
-            let Ok(listener) = socket.try_clone().and_then(TcpListener::from_std) else { return false };
-            let step = keep_in_step(Arc::clone(state), stop.clone());
-            tokio::join!(accept(Arc::clone(state), listener, cores, stop.clone()), step);
-            true
+            let serve = async {
+                if let Some(open) = &socket {
+                    let Ok(listener) = open.try_clone().and_then(TcpListener::from_std) else { return false };
+                    accept(state, listener, cores, stop.clone()).await;
+                }
+                // Both sockets must be closed: else the kernel still accepts connections that are never served.
+                socket = None;
+                drain(state, cores).await;
+                true
+            };
+            tokio::select! {
+                is_done = serve => is_done,
+                never = sync_with_store(state) => match never {},
+            }
         })
     });
 }
 
-/// Does something until it says that it is done. A panic is logged, and it is done again after a pause.
+/// Repeats an attempt until it is done. A panic is logged, and followed by a pause.
 fn despite_panics(log: &Log, text: &str, mut attempt: impl FnMut() -> bool) {
     loop {
         match catch_unwind(AssertUnwindSafe(&mut attempt)) {
@@ -205,70 +233,82 @@ fn despite_panics(log: &Log, text: &str, mut attempt: impl FnMut() -> bool) {
 
 #[expect(clippy::disallowed_methods, reason = "a thread of its own that would fail again at once")]
 fn pause() {
-    std::thread::sleep(RESTART);
+    std::thread::sleep(RESTART_PAUSE);
 }
 
-/// Accepts connections until told to stop, then waits until the last one is done or the drain time is over.
-async fn accept(
-    state: Arc<SharedState>,
-    listener: TcpListener,
-    cores: &Cores,
-    mut stop: watch::Receiver<bool>,
-) {
+/// Accepts connections until stopped.
+async fn accept(state: &SharedState, listener: TcpListener, cores: &Cores, mut stop: watch::Receiver<bool>) {
     let mut turn = 0_usize;
     let mut errors = AcceptErrors::default();
     loop {
-        let most = max_connections(&state);
+        let max_open = max_connections(state);
+        if cores.open.load(Ordering::Relaxed) >= max_open {
+            errors.full(state, max_open);
+        }
         let accepted = tokio::select! {
-            accepted = next(&listener, &cores.open, most) => accepted,
+            accepted = next(&listener, &cores.open, max_open) => accepted,
             _ = stop.wait_for(|stop| *stop) => break,
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                errors.about(&state, &error);
-                // Out of files: wait for one to be closed, do not spin.
+                errors.about(state, &error);
+                // Out of descriptors: wait for one to be closed, do not spin.
                 sleep(Duration::from_millis(20)).await;
                 continue;
             }
         };
         let Ok(stream) = stream.into_std() else { continue };
-        cores.open.fetch_add(1, Ordering::Relaxed);
-        let sender = cores.senders.get(turn % cores.senders.len().max(1));
+        cores.assign(turn, stream, peer);
         turn = turn.wrapping_add(1);
-        if sender.is_none_or(|sender| sender.send((stream, peer)).is_err()) {
-            cores.open.fetch_sub(1, Ordering::Relaxed);
+    }
+    // The kernel has accepted these already, and a request that came with one is answered.
+    let Ok(listener) = listener.into_std() else { return };
+    for _ in 0..MAX_BACKLOG {
+        let Ok((stream, peer)) = listener.accept() else { return };
+        if stream.set_nonblocking(true).is_ok() {
+            cores.assign(turn, stream, peer);
+            turn = turn.wrapping_add(1);
         }
     }
-    drop(listener);
-    if is_drained(cores, state.plan().config.serve.drain).await {
+}
+
+/// Waits until the last connection is closed or the drain time is over.
+async fn drain(state: &SharedState, cores: &Cores) {
+    if is_drained(state, cores, state.plan().config.serve.drain).await {
         return;
     }
     let left = state.meters.open.get();
     let text = format!("the drain time is over: {left} requests end with an error");
     state.log.line(Level::Warn, &text, &json!({"requests": left}));
     cores.end();
-    if !is_drained(cores, ERROR_TIME).await {
+    if !is_drained(state, cores, ERROR_TIME).await {
         let left = state.meters.open.get();
         let text = format!("{left} clients did not take their error in time");
         state.log.line(Level::Warn, &text, &json!({"requests": left}));
     }
 }
 
-/// Waits until no connection is open, but not longer than this.
-async fn is_drained(cores: &Cores, limit: Duration) -> bool {
+/// Waits until no connection is open and no turn of a session runs, at most this long.
+async fn is_drained(state: &SharedState, cores: &Cores, limit: Duration) -> bool {
     let drained = async {
-        while cores.open.load(Ordering::Relaxed) > 0 {
+        while cores.open.load(Ordering::Relaxed) > 0 || state.sessions.are_owned() {
             sleep(Duration::from_millis(10)).await;
         }
     };
     timeout_at(Instant::now() + limit, drained).await.is_ok()
 }
 
-/// Connections at the same time: each may need a second one to a provider, and some files are needed besides.
+/// How many connections may be open: each may need a second one to a provider, and some descriptors are needed besides.
 fn max_connections(state: &SharedState) -> usize {
     let configured = state.plan().config.serve.connections as usize;
-    open_files().map_or(configured, |limit| configured.min((limit.saturating_sub(100) / 2).max(1)))
+    open_files().map_or(configured, |limit| configured.min(connections_within(limit)))
+}
+
+/// How many connections fit into this many open files. Where they are few, half of them are for everything else.
+fn connections_within(open_files: usize) -> usize {
+    let besides = (open_files / 2).min(100);
+    (open_files.saturating_sub(besides) / 2).max(1)
 }
 
 /// The limit of open files of this process; none where there is no limit.
@@ -277,7 +317,7 @@ pub(crate) fn open_files() -> Option<usize> {
     limit.current.map(|current| usize::try_from(current).unwrap_or(usize::MAX))
 }
 
-/// Says that connections cannot be accepted, once a minute.
+/// Logs that connections cannot be accepted, once a minute.
 #[derive(Default)]
 struct AcceptErrors {
     last: Option<Instant>,
@@ -286,41 +326,50 @@ struct AcceptErrors {
 
 impl AcceptErrors {
     fn about(&mut self, state: &SharedState, error: &io::Error) {
+        self.report(state, &error.to_string());
+    }
+
+    /// As many connections are open as there may be: the next client waits.
+    fn full(&mut self, state: &SharedState, max_open: usize) {
+        self.report(
+            state,
+            &format!("{max_open} are open, the maximum by serve.max_connections and the limit of open files"),
+        );
+    }
+
+    fn report(&mut self, state: &SharedState, why: &str) {
         self.unreported += 1;
         let now = Instant::now();
         if self.last.is_some_and(|last| now.duration_since(last) < LOG_EVERY) {
             return;
         }
-        let facts =
-            json!({"why": error.to_string(), "times": self.unreported, "open_files_limit": open_files()});
+        let facts = json!({"why": why, "times": self.unreported, "open_files_limit": open_files()});
         state.log.line(Level::Error, "connections of clients cannot be accepted", &facts);
         (self.last, self.unreported) = (Some(now), 0);
     }
 }
 
-/// The next connection, when there is room for it.
+/// The next connection, when one more may be open.
 async fn next(
     listener: &TcpListener,
     open: &AtomicUsize,
-    most: usize,
+    max_open: usize,
 ) -> io::Result<(TcpStream, SocketAddr)> {
-    while open.load(Ordering::Relaxed) >= most {
+    while open.load(Ordering::Relaxed) >= max_open {
         sleep(Duration::from_millis(5)).await;
     }
     listener.accept().await
 }
 
-/// Keeps shared knowledge in step until told to stop.
-async fn keep_in_step(state: Arc<SharedState>, mut stop: watch::Receiver<bool>) {
+/// Synchronises with the store, until it is dropped.
+async fn sync_with_store(state: &SharedState) -> Infallible {
     loop {
-        tokio::select! {
-            () = sleep(STEP) => state.keep_in_step(),
-            _ = stop.wait_for(|stop| *stop) => return,
-        }
+        sleep(SYNC_INTERVAL).await;
+        state.sync_with_store();
     }
 }
 
-/// One core: serves the connections that it is dealt.
+/// One core: serves the connections that it is given.
 async fn serve_connections(
     core: Rc<CoreState>,
     queue: &mut ConnectionQueue,
@@ -337,7 +386,7 @@ async fn serve_connections(
                 let count = ConnectionCount::new(&core.state, open);
                 let Ok(stream) = TcpStream::from_std(stream) else { continue };
                 let _ = stream.set_nodelay(true);
-                // Before its task runs: whether anybody is looked at is asked right after this.
+                // Before its task runs: the tick right after this must include it.
                 let client = core.connections.add(stream);
                 let core = Rc::clone(&core);
                 tokio::task::spawn_local(async move {
@@ -356,7 +405,7 @@ async fn serve_connections(
     }
 }
 
-/// Counts a connection for as long as it lives.
+/// Counts a connection while it is open.
 struct ConnectionCount {
     state: Arc<SharedState>,
     open: Arc<AtomicUsize>,
@@ -379,6 +428,13 @@ impl Drop for ConnectionCount {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn few_open_files_still_leave_room_for_several_clients() {
+        assert_eq!(connections_within(64), 16);
+        assert_eq!(connections_within(1024), 462);
+        assert_eq!(connections_within(2), 1);
+    }
 
     #[test]
     fn what_panics_is_done_again_until_it_is_done() {

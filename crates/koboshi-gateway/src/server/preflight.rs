@@ -1,6 +1,6 @@
-//! What keeps a config from being served, without anything being started or asked: for those who check a config.
+//! Why a config cannot be served, without starting or asking anything: for checking a config.
 //!
-//! A start ends at the first reason; who fixes a file wants to see all of them, with the keys that they stand at.
+//! A start ends at the first reason; a user who fixes a file wants to see all of them, each with its key.
 
 use jiff::tz::TimeZoneDatabase;
 use koboshi_config::Config;
@@ -13,7 +13,7 @@ use crate::server::gateway::{StartError, known_to, read};
 /// One reason why a config cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The key as the table of keys has it, such as `providers.*.ca_file`; empty where no single key is at fault.
+    /// The key as in the table of keys, such as `providers.*.ca_file`; empty where no single key is at fault.
     pub key: &'static str,
     /// The name of the provider; empty outside of providers.
     pub entry: String,
@@ -21,7 +21,7 @@ pub struct Refusal {
     pub why: String,
 }
 
-/// Every reason why this config could not be served here. Rule files are not looked at where something else is wrong.
+/// Every reason why this config could not be served here. Rule files are only read where nothing else is wrong.
 #[must_use]
 pub fn refusals(
     config: &Config,
@@ -40,7 +40,7 @@ pub fn refusals(
 }
 
 fn answers(config: &Config) -> Option<Refusal> {
-    let path = config.degrade.answers.as_deref()?;
+    let path = config.degrade.answers_file.as_deref()?;
     let parsed = read(path)
         .and_then(|text| Answers::parse(&text).map_err(|error| format!("{}: {error}", path.display())));
     Some(Refusal { key: "degrade.answers_file", entry: String::new(), why: parsed.err()? })
@@ -62,6 +62,7 @@ fn of_start(error: &StartError) -> Refusal {
     let key = match error {
         StartError::Rules(_) => "rules",
         StartError::Models(_) => "models_file",
+        StartError::Zone(_) => "spend.zone",
         StartError::Unset { .. } => "routes",
         _ => "",
     };

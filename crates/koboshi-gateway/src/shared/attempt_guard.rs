@@ -16,6 +16,8 @@ use koboshi_store::{Clock, SystemClock};
 use koboshi_wire::step::Usage;
 
 use crate::route::target::Target;
+use crate::shared::reopenings::FirstRequest;
+use crate::shared::spend::{AttemptUsage, Payer, Spending};
 use crate::shared::trace::Trace;
 
 /// Bytes of text for one token, where the provider does not state the count.
@@ -66,24 +68,47 @@ enum Stage {
 pub(crate) struct AttemptGuard {
     target: Arc<Target>,
     trace: Trace,
+    spending: Option<(Arc<Spending>, Payer)>,
     reservation: Option<Reservation<Arc<Gate>>>,
     stage: Stage,
+    /// The right to go first after a rest: it ends with the attempt, or when the answer has content.
+    first: Option<FirstRequest>,
     /// Tokens of the answer that were received.
     tokens: u64,
     /// The cost that the answer states.
     usage: Option<Usage>,
+    /// It states the cost of the whole answer, and not only of its beginning.
+    is_final: bool,
 }
 
 impl AttemptGuard {
-    pub(crate) fn new(reservation: Reservation<Arc<Gate>>, target: &Arc<Target>, trace: &Trace) -> Self {
+    pub(crate) fn new(
+        reservation: Reservation<Arc<Gate>>,
+        target: &Arc<Target>,
+        trace: &Trace,
+        spending: Option<(Arc<Spending>, Payer)>,
+    ) -> Self {
         Self {
             target: Arc::clone(target),
             trace: trace.clone(),
+            spending,
             reservation: Some(reservation),
             stage: Stage::Reserved,
+            first: None,
             tokens: 0,
             usage: None,
+            is_final: false,
         }
+    }
+
+    /// The request goes first after a rest.
+    pub(crate) fn set_first(&mut self, first: Option<FirstRequest>) {
+        self.first = first;
+    }
+
+    /// The right to go first, if the attempt still has it.
+    pub(crate) fn take_first(&mut self) -> Option<FirstRequest> {
+        self.first.take()
     }
 
     /// The request goes out now.
@@ -115,26 +140,28 @@ impl AttemptGuard {
         self.tokens = max_tokens.min(bytes.div_ceil(BYTES_PER_TOKEN) as u64);
     }
 
-    /// The answer states its cost.
-    pub(crate) fn set_usage(&mut self, usage: Usage) {
+    /// The answer states its cost: of all of it, or of what came up to now.
+    pub(crate) fn set_usage(&mut self, usage: Usage, is_final: bool) {
         self.usage = Some(usage);
+        self.is_final = is_final;
     }
 
     /// The attempt failed; the journey reports the failure.
     pub(crate) fn fail(mut self, now: Moment) {
-        self.settle(now);
+        self.settle(now, true);
         self.stage = Stage::Over;
     }
 
     /// The answer is complete. `usage` is the cost that the metrics and the span show.
     pub(crate) fn finish_whole(&mut self, usage: Option<Usage>, now: Moment) {
-        self.usage = self.usage.or(usage);
         self.mark_whole();
+        self.count_spending(false);
+        self.usage = self.usage.or(usage);
         self.serve(usage, now);
     }
 
     fn serve(&mut self, usage: Option<Usage>, now: Moment) {
-        self.settle(now);
+        self.settle(now, false);
         if let Some(usage) = usage {
             self.target.meters.input.inc_by(usage.input);
             self.target.meters.output.inc_by(usage.output);
@@ -163,7 +190,7 @@ impl AttemptGuard {
     }
 
     fn close_withdrawn(&mut self, why: WithdrawReason, fault: Option<&Fault>, now: Moment) {
-        self.settle(now);
+        self.settle(now, true);
         if let Some(wall) = self.began() {
             self.trace.withdrawn(&self.target, wall, why, fault);
         }
@@ -179,7 +206,32 @@ impl AttemptGuard {
         }
     }
 
-    fn settle(&mut self, now: Moment) {
+    /// Counts what the attempt used, once. `is_lost`: no client gets its answer.
+    fn count_spending(&mut self, is_lost: bool) {
+        let Some(sent) = self.began() else { return };
+        let Some((spending, payer)) = self.spending.take() else { return };
+        let is_whole = matches!(self.stage, Stage::Whole(_));
+        let asked = self.reservation.as_ref().map_or(0, |reservation| reservation.cost().input_tokens);
+        let used = match (self.stage, self.usage) {
+            (_, Some(usage)) if self.is_final || is_whole => {
+                AttemptUsage { usage, is_estimated: false, is_lost }
+            }
+            // A beginning: the provider goes on counting until it notices that nobody reads.
+            (_, Some(usage)) => {
+                let usage = Usage { output: usage.output.max(self.tokens), ..usage };
+                AttemptUsage { usage, is_estimated: true, is_lost }
+            }
+            (Stage::Answering(_) | Stage::Whole(_), None) if self.tokens > 0 || !is_whole => {
+                let usage = Usage { input: asked, output: self.tokens, ..Usage::default() };
+                AttemptUsage { usage, is_estimated: true, is_lost }
+            }
+            _ => AttemptUsage { is_lost, ..AttemptUsage::default() },
+        };
+        spending.add(&payer, &self.target.name, self.target.price, used, sent);
+    }
+
+    fn settle(&mut self, now: Moment, is_lost: bool) {
+        self.count_spending(is_lost);
         let Some(reservation) = self.reservation.take() else { return };
         let cost = match (self.stage, self.usage) {
             (_, Some(usage)) => Cost::of(usage.input, usage.output),

@@ -1,7 +1,7 @@
-//! Answers that were given before, in memory; the store behind it outlives a restart.
+//! Caches answers in memory; the store behind it outlives a restart.
 //!
-//! The key is a hash of the tenant and of the request in one spelling, without what only says how the answer is to be sent. So a tenant never
-//! sees another one's answer, and a stream and a whole answer to the same question are one.
+//! The key is a hash of the tenant and of the normalised request, without the fields that only say how to send the answer. So a tenant
+//! never gets another one's answer, and a stream and a whole answer to the same question share an entry.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,15 +14,15 @@ use sha2::{Digest, Sha256};
 
 use crate::http::upstream::mark::SIMULATED;
 
-/// A text longer than this is not kept.
+/// Longer texts are not cached.
 const MAX_TEXT: usize = 256 * 1024;
 
-/// A kept answer.
+/// A cached answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CachedAnswer {
     pub(crate) text: Arc<str>,
     pub(crate) model: Arc<str>,
-    /// The simulated provider made it up.
+    /// Whether the simulated provider made it up.
     pub(crate) simulated: bool,
     at: Moment,
 }
@@ -32,7 +32,7 @@ impl CachedAnswer {
         Self { text: text.into(), model: model.into(), simulated: false, at }
     }
 
-    /// The same, marked as made up or not.
+    /// Marks it as made up or not.
     pub(crate) fn simulated(self, simulated: bool) -> Self {
         Self { simulated, ..self }
     }
@@ -41,7 +41,7 @@ impl CachedAnswer {
         now.since(self.at)
     }
 
-    /// As the store keeps it.
+    /// Serialises it for the store.
     pub(crate) fn write(&self, wall: Timestamp) -> Vec<u8> {
         let (text, model, at) = (&*self.text, &*self.model, wall.as_second());
         let mut kept = json!({"text": text, "model": model, "at": at});
@@ -51,7 +51,7 @@ impl CachedAnswer {
         kept.to_string().into_bytes()
     }
 
-    /// From the store.
+    /// Deserialises it from the store.
     pub(crate) fn read(bytes: &[u8], wall: Timestamp, now: Moment) -> Option<Self> {
         let value: Value = serde_json::from_slice(bytes).ok()?;
         let age = wall.as_second().saturating_sub(value.get("at")?.as_i64()?);
@@ -68,7 +68,7 @@ impl CachedAnswer {
     }
 }
 
-/// Answers in memory: two generations, each at most half of what is allowed.
+/// Answers in memory: two generations, each at most half of the limit.
 #[derive(Default)]
 pub(crate) struct Cache {
     generations: Mutex<Generations>,
@@ -83,20 +83,20 @@ struct Generations {
 
 impl Cache {
     /// The answer under this key, if it is not older than that.
-    pub(crate) fn fresh(&self, key: &str, now: Moment, most: Duration) -> Option<CachedAnswer> {
+    pub(crate) fn fresh(&self, key: &str, now: Moment, max_age: Duration) -> Option<CachedAnswer> {
         let kept = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
         let found = kept.young.get(key).or_else(|| kept.old.get(key))?;
-        (found.age(now) <= most).then(|| found.clone())
+        (found.age(now) <= max_age).then(|| found.clone())
     }
 
-    /// Keeps an answer; all of them together stay below so many bytes.
-    pub(crate) fn put(&self, key: String, answer: CachedAnswer, most_bytes: usize) {
+    /// Caches an answer; all of them together stay below the limit.
+    pub(crate) fn put(&self, key: String, answer: CachedAnswer, max_bytes: usize) {
         let size = answer.size(&key);
-        if answer.text.len() > MAX_TEXT || size > most_bytes / 2 {
+        if answer.text.len() > MAX_TEXT || size > max_bytes / 2 {
             return;
         }
         let mut kept = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.young_bytes + size > most_bytes / 2 {
+        if kept.young_bytes + size > max_bytes / 2 {
             kept.old = std::mem::take(&mut kept.young);
             kept.young_bytes = 0;
         }
@@ -105,26 +105,26 @@ impl Cache {
     }
 }
 
-/// Fields that do not change what is asked.
-const ASIDE: [&str; 4] = ["stream", "stream_options", "metadata", "user"];
+/// Fields that do not change the answer.
+const IGNORED_FIELDS: [&str; 4] = ["stream", "stream_options", "metadata", "user"];
 
-/// Bodies up to this are kept: naming one means reading all of it into a tree, on the thread that serves everybody else.
+/// Larger requests are not cached: hashing one parses all of it into a tree, on a thread that serves other requests.
 const MAX_BODY: usize = 256 * 1024;
 
-/// The cache's name for a request; none if it cannot be read or is too large.
+/// The cache key of a request; none if it cannot be parsed or is too large.
 pub(crate) fn key(tenant: &str, dialect: &str, model: &str, body: &[u8]) -> Option<String> {
     if body.len() > MAX_BODY {
         return None;
     }
     let mut request: Value = serde_json::from_slice(body).ok()?;
     let fields = request.as_object_mut()?;
-    for field in ASIDE {
+    for field in IGNORED_FIELDS {
         fields.remove(field);
     }
-    // Keys in one order, whatever the map's own is.
+    // Sorted, whatever order the map has.
     request.sort_all_objects();
     let mut hash = Sha256::new();
-    // The model may stand in the path, and the same body mean something else in another dialect.
+    // The path may name the model, and the same body may mean something else in another dialect.
     for part in [tenant, dialect, model] {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_request_has_no_name() {
+    fn a_large_request_has_no_key() {
         let body = |length| format!("{{\"messages\":\"{}\"}}", "x".repeat(length));
         assert!(key("t", "chat", "m", body(1000).as_bytes()).is_some());
         assert_eq!(key("t", "chat", "m", body(MAX_BODY).as_bytes()), None);

@@ -1,7 +1,7 @@
-//! Where a model name leads, remembered by each core: the same names are asked for again and again, and working the way out takes a dozen
-//! look-ups in what all cores share.
+//! Where a model name leads, cached by each core: clients ask for the same names again and again, and resolving one takes a dozen look-ups
+//! in shared state.
 //!
-//! What is remembered holds for one plan and one generation of targets; a reload begins anew. Names come from clients, so there is a bound.
+//! An entry is valid for one plan and one generation of targets; a reload clears all. Names come from clients, so there is a bound.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use crate::route::plan::{Plan, Route};
 use crate::route::target::Target;
 use crate::shared::state::SharedState;
 
-/// Names that one core remembers; at more it forgets all and begins anew.
+/// How many names one core caches; beyond that it clears all.
 const MAX_NAMES: usize = 500;
 
 /// Where a model name leads.
@@ -24,11 +24,11 @@ pub(crate) struct Chain {
     /// The targets of each link, one per key.
     links: Vec<Vec<Arc<Target>>>,
     simple: Vec<Arc<Target>>,
-    /// The one that every request asks, where there is no other.
+    /// The candidates of every request, where there is only one target.
     only: Option<Rc<Candidates>>,
 }
 
-/// Who is asked, best first.
+/// The targets to ask, best first.
 pub(crate) struct Candidates {
     pub(crate) targets: Vec<Arc<Target>>,
     pub(crate) breakers: Vec<Arc<Breaker>>,
@@ -52,29 +52,29 @@ impl Chain {
         Some(Self { route, links, simple, only })
     }
 
-    /// The only one there is, if so.
+    /// The only candidates, where there is just one target.
     pub(crate) fn only(&self) -> Option<&Rc<Candidates>> {
         self.only.as_ref()
     }
 
-    /// All targets, best first, the keys of one model taking turns.
+    /// All targets, best first; the keys of one model rotate.
     pub(crate) fn targets(&self, state: &SharedState) -> Vec<Arc<Target>> {
         let mut all = Vec::with_capacity(self.links.iter().map(Vec::len).sum());
         for link in &self.links {
             all.extend_from_slice(link);
-            take_turns(state, &mut all, link.len());
+            rotate(state, &mut all, link.len());
         }
         all
     }
 
-    /// Those of the simpler model.
+    /// The targets of the simpler model.
     pub(crate) fn simple(&self, state: &SharedState) -> Vec<Arc<Target>> {
         let mut simple = self.simple.clone();
-        take_turns(state, &mut simple, self.simple.len());
+        rotate(state, &mut simple, self.simple.len());
         simple
     }
 
-    /// The first link with the client's own key: it goes to the vendor it was meant for, and to nobody else.
+    /// The first link with the client's own key: it is sent to the vendor it was meant for, and to no other.
     pub(crate) fn borrowed(
         &self,
         state: &SharedState,
@@ -89,8 +89,8 @@ impl Chain {
     }
 }
 
-/// Whose turn it is among the last `count` of them.
-fn take_turns(state: &SharedState, targets: &mut [Arc<Target>], count: usize) {
+/// Rotates the last `count` of them.
+fn rotate(state: &SharedState, targets: &mut [Arc<Target>], count: usize) {
     if count > 1
         && let Some(last) = targets.len().checked_sub(count).and_then(|from| targets.get_mut(from..))
     {
@@ -98,7 +98,7 @@ fn take_turns(state: &SharedState, targets: &mut [Arc<Target>], count: usize) {
     }
 }
 
-/// What one core remembers.
+/// The cache of one core.
 #[derive(Default)]
 pub(crate) struct Chains {
     known: RefCell<RememberedChains>,
@@ -112,7 +112,7 @@ struct RememberedChains {
 }
 
 impl Chains {
-    /// Where this model name leads; none if nobody is known for it.
+    /// Where this model name leads; none if no provider is known for it.
     pub(crate) fn of(&self, state: &SharedState, plan: &Arc<Plan>, model: &str) -> Option<Rc<Chain>> {
         let mut known = self.known.borrow_mut();
         let generation = state.targets.generation();

@@ -1,10 +1,10 @@
-//! One request from beginning to end, as far as it is told to others: its name, its language, what was tried.
+//! What is known of one request from beginning to end: its id, its language, its attempts.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::fmt;
 use std::ops::Deref;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,66 +20,103 @@ use koboshi_store::{Clock, SystemClock};
 
 use crate::http::upstream::Sends;
 use crate::observe::names;
+use crate::shared::notice::{Notice, Notices};
 use crate::shared::program::Program;
+use crate::shared::spend::Payer;
 use crate::shared::trace::Trace;
 use koboshi_wire::Dialect;
 use koboshi_wire::http1::Fields;
 use koboshi_wire::http1::out::hex;
 
-/// The longest request id of a client that is echoed.
-const LONGEST_ID: usize = 128;
+/// Longer request ids of clients are not echoed.
+const MAX_ID: usize = 128;
 
-/// What is known of a request before anybody is asked.
+/// What is shown for a request without a route.
+const NO_ROUTE: &str = "-";
+
+/// What is known of a request before a target is asked.
 #[derive(Debug, Clone)]
 pub(crate) struct RequestContext {
     /// The client's id, or one of ours.
     pub(crate) id: RequestId,
     pub(crate) tenant: Tenant,
+    /// The name of the client's key: it pays.
+    pub(crate) key: Arc<str>,
     pub(crate) lang: Lang,
     pub(crate) began: Moment,
     pub(crate) wall: Timestamp,
-    /// Nothing is tried after this.
+    /// No attempt begins after this.
     pub(crate) deadline: Moment,
     /// The client set that deadline itself.
     pub(crate) is_clients_deadline: bool,
-    /// What is told of it to a collector, where one is set.
+    /// The agent that asks, if it says so; a claim, which only the journal repeats.
+    pub(crate) agent: Option<Arc<str>>,
+    /// Its trace, where a collector is configured.
     pub(crate) trace: Trace,
-    /// What the client speaks.
+    /// The client's dialect.
     pub(crate) dialect: Dialect,
-    /// Which interface it asks, as the vendor calls it.
+    /// The endpoint, as the vendor calls it.
     pub(crate) method: &'static str,
-    /// What it is, where that matters.
+    /// The client program, where that matters.
     pub(crate) program: Program,
     /// The client is on this machine.
     pub(crate) is_local: bool,
-    /// A stream is to be one JSON list, as Gemini's clients may want it.
+    /// Whether a stream is to be one JSON list, as Gemini's clients may want it.
     pub(crate) list: bool,
-    /// What a client that speaks Anthropic's dialect wants of its newer parts: without it they are refused there.
+    /// The beta features that a client of Anthropic's dialect names: without them Anthropic refuses their fields.
     pub(crate) betas: Option<HeaderValue>,
     /// How often it was really sent.
     pub(crate) sends: Sends,
     /// How many attempts were made, the running one included: a head may be written at any time.
     pub(crate) attempts: Cell<u32>,
+    /// The route that answers, as the config names it; empty where none does.
+    pub(crate) route: OnceCell<Arc<str>>,
+    /// Whether a lesser answer is being asked for.
+    pub(crate) is_lesser: Cell<bool>,
+    /// Where a client gets notices for which HTTP has no place.
+    pub(crate) notices: Option<Arc<Notices>>,
 }
 
 impl RequestContext {
-    /// One more attempt begins.
+    /// Counts an attempt that begins.
     pub(crate) fn attempt(&self) {
         self.attempts.set(self.attempts.get().saturating_add(1));
     }
 
-    /// Why a request failed that reached its deadline.
+    /// On whose account the next attempt is made.
+    pub(crate) fn payer(&self) -> Payer {
+        Payer {
+            key: Arc::clone(&self.key),
+            route: self.route.get().cloned().unwrap_or_else(|| NO_ROUTE.into()),
+            agent: self.agent.clone(),
+            is_lesser: self.is_lesser.get(),
+        }
+    }
+
+    /// Sends a notice to a client that gets notices.
+    pub(crate) fn notify(&self, notice: impl FnOnce() -> Notice) {
+        if let Some(notices) = &self.notices {
+            notices.add(notice());
+        }
+    }
+
+    /// Whether the client can begin an answer again.
+    pub(crate) fn can_rewind(&self) -> bool {
+        self.notices.as_ref().is_some_and(|notices| notices.can_rewind)
+    }
+
+    /// The sub-kind of a request that reached its deadline.
     pub(crate) fn deadline_sub(&self) -> Sub {
         if self.is_clients_deadline { Sub::Deadline } else { Sub::Total }
     }
 
-    /// What a clock on the wall shows at this moment, if it is soon after the request's beginning.
+    /// The wall time at this moment, which must be soon after the request's beginning.
     pub(crate) fn wall_at(&self, moment: Moment) -> Timestamp {
         self.wall.checked_add(moment.since(self.began)).unwrap_or(self.wall)
     }
 }
 
-/// The name of a request: fit for a header, for a journal and for a log.
+/// The id of a request: fit for a header, for a journal and for a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestId(HeaderValue);
 
@@ -89,10 +126,10 @@ impl RequestId {
         Self::of(headers.get(&names::REQUEST_ID)?)
     }
 
-    /// A name, if it is a harmless one.
+    /// An id, if it is harmless.
     pub(crate) fn of(name: &[u8]) -> Option<Self> {
-        let fit = (1..=LONGEST_ID).contains(&name.len()) && name.iter().all(u8::is_ascii_graphic);
-        // Copied: a part of the client's head would keep all of it.
+        let fit = (1..=MAX_ID).contains(&name.len()) && name.iter().all(u8::is_ascii_graphic);
+        // Copied: a slice would keep the client's whole head in memory.
         HeaderValue::from_bytes(name).ok().filter(|_| fit).map(Self)
     }
 
@@ -120,7 +157,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// A name that no other request of this process has, and hardly one of another: its start, its number, and a count.
+/// An id that no other request of this process has, and hardly one of another: the process's start and number, and a count.
 pub(crate) fn own_id() -> RequestId {
     static PROCESS: OnceLock<String> = OnceLock::new();
     static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -128,7 +165,7 @@ pub(crate) fn own_id() -> RequestId {
         .get_or_init(|| format!("kbs-{:x}-{:x}", SystemClock.wall().as_millisecond(), std::process::id()));
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let digits = count.checked_ilog2().unwrap_or_default() / 4 + 1;
-    // Just as long as it gets: then it becomes a header without another copy.
+    // The exact capacity, so that it becomes a header without another copy.
     let mut name = Vec::with_capacity(process.len() + 1 + usize::try_from(digits).unwrap_or_default());
     name.extend_from_slice(process.as_bytes());
     name.push(b'-');
@@ -136,13 +173,20 @@ pub(crate) fn own_id() -> RequestId {
     HeaderValue::from_maybe_shared(Bytes::from(name)).map_or_else(|_| RequestId::unknown(), RequestId)
 }
 
-/// The newer parts of Anthropic's dialect that a client uses.
+/// The agent that asks: `name/project`, as a supervisor lets it say.
+pub(crate) fn agent(headers: &Fields) -> Option<Arc<str>> {
+    let name = headers.text(&names::AGENT)?.trim();
+    let is_fit = (1..=MAX_ID).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic());
+    is_fit.then(|| name.into())
+}
+
+/// The beta features of Anthropic's API that a client names.
 pub(crate) fn betas(headers: &Fields) -> Option<HeaderValue> {
-    // Copied: a part of the client's head would keep all of it.
+    // Copied: a slice would keep the client's whole head in memory.
     HeaderValue::from_str(headers.text(&names::ANTHROPIC_BETA)?).ok()
 }
 
-/// How long the client wants to wait: `x-koboshi-deadline: 30s`, `30` or `1500ms`; none where it does not say so.
+/// How long the client is willing to wait: `x-koboshi-deadline: 30s`, `30` or `1500ms`; none without that header.
 ///
 /// # Errors
 /// The header is no length of time above zero.
@@ -164,7 +208,7 @@ fn duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds * scale).ok().filter(|length| !length.is_zero())
 }
 
-/// The language of texts for people: what the client prefers, else what the config says, else English.
+/// The language of texts for people: the client's preference, else the config's, else English.
 pub(crate) fn language(headers: &Fields, configured: Option<Language>) -> Lang {
     let asked = headers.text(ACCEPT_LANGUAGE).and_then(preferred);
     asked.unwrap_or(match configured {
@@ -173,7 +217,7 @@ pub(crate) fn language(headers: &Fields, configured: Option<Language>) -> Lang {
     })
 }
 
-/// The best of the languages that are there, by the client's weights.
+/// The best of the supported languages, by the client's weights.
 fn preferred(header: &str) -> Option<Lang> {
     let mut best: Option<(f32, Lang)> = None;
     for part in header.split(',').take(20) {

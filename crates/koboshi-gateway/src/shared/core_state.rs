@@ -1,4 +1,4 @@
-//! What one core has: its way to the providers, and the world that all cores share.
+//! The state of one core: its connections to providers, and the state that all cores share.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -9,21 +9,21 @@ use std::task::Poll;
 use crate::http::client::Connections;
 use crate::http::upstream::Upstream;
 use crate::shared::chains::Chains;
-use crate::shared::large::Large;
+use crate::shared::large::LargeCores;
 use crate::shared::state::SharedState;
 
-/// One core's share of the gateway. It never leaves its thread.
+/// One core's part of the gateway. It never leaves its thread.
 pub(crate) struct CoreState {
     pub(crate) state: Arc<SharedState>,
     pub(crate) upstream: Upstream,
     pub(crate) chains: Chains,
     pub(crate) connections: Connections,
-    /// Who serves large requests; none where this core does.
-    pub(crate) large: Option<Arc<Large>>,
+    /// The cores for large requests; none where this core is one.
+    pub(crate) large: Option<Arc<LargeCores>>,
 }
 
 impl CoreState {
-    /// Runs until it is done; none where the drain time is over before. Nothing is registered for that: every connection is woken then.
+    /// Runs to its end; none where the drain time is over before. Needs no registration: every connection is woken then.
     pub(crate) async fn until_end<T>(&self, mut served: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         poll_fn(|context| match served.as_mut().poll(context) {
             Poll::Ready(done) => Poll::Ready(Some(done)),
@@ -33,7 +33,11 @@ impl CoreState {
         .await
     }
 
-    pub(crate) fn new(state: Arc<SharedState>, upstream: Upstream, large: Option<Arc<Large>>) -> Rc<Self> {
+    pub(crate) fn new(
+        state: Arc<SharedState>,
+        upstream: Upstream,
+        large: Option<Arc<LargeCores>>,
+    ) -> Rc<Self> {
         Rc::new(Self {
             state,
             upstream,

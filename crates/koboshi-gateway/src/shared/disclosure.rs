@@ -1,4 +1,4 @@
-//! What a client is told about its answer beside the answer itself.
+//! What a client learns about its answer beside the answer itself.
 
 use std::sync::Arc;
 
@@ -8,37 +8,59 @@ use serde::Serialize;
 
 use crate::route::target::Target;
 
-/// So many headers of a provider's limits are handed on.
-const MOST_LIMITS: usize = 32;
+/// How many rate-limit headers of a provider are forwarded.
+const MAX_LIMIT_HEADERS: usize = 32;
 
 /// Facts about an answer for its headers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Disclosure {
     pub(crate) target: Option<Arc<str>>,
-    /// It is the simulated provider: the answer is made up.
+    /// Whether the simulated provider made the answer up.
     pub(crate) simulated: bool,
     /// The target with its key.
     pub(crate) served: Option<ScopeKey>,
-    /// `cache`, `simple` or `static`.
-    pub(crate) degraded: Option<&'static str>,
-    /// A kept answer that is still fresh, given before anybody was asked: as good as a new one.
+    /// Where the answer comes from, if it is a lesser one.
+    pub(crate) degraded: Option<DegradeSource>,
+    /// Whether it is a fresh cached answer, sent before a target was asked: as good as a new one.
     pub(crate) hit: bool,
-    /// The kind of the last fault on the way.
+    /// The kind of the last fault of the request.
     pub(crate) fault: Option<&'static str>,
-    /// What the loop guard did or would have done.
+    /// What the loop guard did, or would have done.
     pub(crate) guard: Option<String>,
-    /// How often the model was asked to mend a tool call.
+    /// How often the model was asked to correct a tool call.
     pub(crate) reasks: u32,
-    /// How many calls were mended without asking.
+    /// How many calls were repaired without asking.
     pub(crate) repaired: u32,
     /// About how many tokens the conversation had, and has after it was shortened.
     pub(crate) trimmed: Option<(u64, u64)>,
     /// The dialect of the target that answers, where it is another one than the client's.
     pub(crate) translated: Option<&'static str>,
-    /// What could not be said in the dialect of a target, and so kept the request from it.
+    /// What cannot be expressed in the dialect of a target, so that the target was skipped.
     pub(crate) lacks: Vec<Lack>,
-    /// What the provider said of its limits, where it is of the client's dialect: only then does the client know the words.
+    /// The provider's rate-limit headers, where it speaks the client's dialect: only then does the client know them.
     pub(crate) limits: HeaderLines,
+}
+
+/// Where a lesser answer comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DegradeSource {
+    Cache,
+    Simple,
+    Static,
+}
+
+impl DegradeSource {
+    /// All of them, in the order in which they are tried.
+    pub(crate) const ORDER: [Self; 3] = [Self::Cache, Self::Simple, Self::Static];
+
+    /// Its name in headers, bodies, journal, metrics and traces.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Cache => "cache",
+            Self::Simple => "simple",
+            Self::Static => "static",
+        }
+    }
 }
 
 /// A part of a request that a target cannot get.
@@ -47,33 +69,33 @@ pub(crate) struct Lack {
     pub(crate) target: String,
     /// The rule by which it is refused.
     pub(crate) rule: &'static str,
-    /// Where it stands.
+    /// Its place in the request.
     pub(crate) at: String,
 }
 
 impl Disclosure {
-    /// This target answers.
+    /// Records the target that answers.
     pub(crate) fn served_by(&mut self, target: &Target) {
         self.target = Some(Arc::clone(&target.name));
         self.simulated = target.is_simulated();
         self.served.clone_from(&target.scopes.target);
     }
 
-    /// What the head of its answer says of limits; as many as any vendor has.
+    /// Takes the rate-limit headers of its answer; as many as any vendor has.
     pub(crate) fn limited(&mut self, head: &Fields) {
         self.limits.clear();
-        let mut said = Vec::new();
-        for (name, value) in head.pairs_of(is_of_limits).take(MOST_LIMITS) {
-            // Two lines of one name become one value in some clients, and no number any more.
-            if !said.contains(&name) {
-                said.push(name);
+        let mut seen = Vec::new();
+        for (name, value) in head.pairs_of(is_of_limits).take(MAX_LIMIT_HEADERS) {
+            // Some clients join two headers of one name, which is no number any more.
+            if !seen.contains(&name) {
+                seen.push(name);
                 self.limits.add(name, value);
             }
         }
     }
 }
 
-/// Whether a header says how much a vendor allows, in the words that its clients read.
+/// Whether a header is a rate-limit header that the vendor's clients read.
 fn is_of_limits(name: &[u8]) -> bool {
     name.starts_with(b"x-ratelimit-") || name.starts_with(b"anthropic-ratelimit-")
 }

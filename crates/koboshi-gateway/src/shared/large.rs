@@ -1,6 +1,6 @@
-//! Cores for requests with large bodies, as those see them who hand a request over.
+//! The cores for requests with large bodies, as the core that hands a request over sees them.
 //!
-//! A request is handed over as a job: a closure that makes its future on the other core. What waits to be read is bounded in bytes.
+//! A request is handed over as a job: a closure that makes its future on the other core. The bytes that wait to be read are bounded.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,45 +12,45 @@ use tokio::sync::{mpsc, watch};
 
 use crate::shared::core_state::CoreState;
 
-/// Bytes of bodies that may wait for their turn.
+/// How many bytes of bodies may wait.
 const MAX_WAITING: usize = 512 * 1024 * 1024;
 
-/// What serves a request on the core that it is handed to. The receiver says when the drain time is over.
+/// Serves a request on the core that it is handed to. The receiver reports the end of the drain time.
 pub(crate) type Job =
     Box<dyn FnOnce(Rc<CoreState>, watch::Receiver<bool>) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
 /// The cores for large requests.
-pub(crate) struct Large {
+pub(crate) struct LargeCores {
     jobs: Vec<mpsc::UnboundedSender<Job>>,
     turn: AtomicUsize,
     waiting: Arc<AtomicUsize>,
 }
 
-/// A place among the requests that wait to be read; given back when it is dropped.
-pub(crate) struct Place {
+/// A place among the requests that wait to be read; released when it is dropped.
+pub(crate) struct QueuePlace {
     waiting: Arc<AtomicUsize>,
     bytes: usize,
 }
 
-impl Drop for Place {
+impl Drop for QueuePlace {
     fn drop(&mut self) {
         self.waiting.fetch_sub(self.bytes, Ordering::Relaxed);
     }
 }
 
-impl Large {
+impl LargeCores {
     /// Cores that take jobs from these channels.
     pub(crate) fn of(jobs: Vec<mpsc::UnboundedSender<Job>>) -> Self {
         Self { jobs, turn: AtomicUsize::new(0), waiting: Arc::default() }
     }
 
-    /// A place for so many bytes, if there is one. Whoever comes when nobody waits always gets it.
-    pub(crate) fn place(&self, bytes: usize) -> Option<Place> {
+    /// A place for this many bytes, if there is one. A request that comes when no other waits always gets one.
+    pub(crate) fn place(&self, bytes: usize) -> Option<QueuePlace> {
         let taken = self.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |waiting| {
             let sum = waiting.checked_add(bytes)?;
             (waiting == 0 || sum <= MAX_WAITING).then_some(sum)
         });
-        taken.is_ok().then(|| Place { waiting: Arc::clone(&self.waiting), bytes })
+        taken.is_ok().then(|| QueuePlace { waiting: Arc::clone(&self.waiting), bytes })
     }
 
     /// Hands a job over. It is dropped where its core is gone.
@@ -67,8 +67,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_waits_is_bounded_and_whoever_comes_alone_is_always_taken() {
-        let large = Large::of(Vec::new());
+    fn waiting_bytes_are_bounded_and_a_single_request_is_always_accepted() {
+        let large = LargeCores::of(Vec::new());
         let alone = large.place(2 * MAX_WAITING);
         assert!(alone.is_some() && large.place(1).is_none());
         drop(alone);

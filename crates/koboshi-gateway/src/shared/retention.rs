@@ -5,7 +5,7 @@ use std::time::Duration;
 use koboshi_config::config::StoreConfig;
 use koboshi_store::Retention;
 
-/// How long the journal is kept, as the config says.
+/// How long the journal is kept, according to the config.
 #[must_use]
 pub fn retention(config: &StoreConfig) -> Retention {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);

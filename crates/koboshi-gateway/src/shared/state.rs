@@ -1,23 +1,25 @@
-//! What all cores share: the plan, what was learned, and what tells of it.
+//! What all cores share: the plan, what was learned, and the sinks of journal, metrics, log and traces.
 //!
-//! Everything here can be read by every core at any time without waiting: the plan is swapped whole, breakers and gates are the
-//! core's lock-free ones, and the ledger's working copy is memory.
+//! Every core can read everything here at any time without waiting: the plan is swapped as a whole, breakers and gates are the
+//! core's lock-free ones, and the ledger's working copy is in memory.
 
-use std::sync::Arc;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp, Zoned};
 use koboshi::args::Schemas;
-use koboshi::breaker::{Breaker, BreakerSnapshot, Forced, Mode, Transition};
+use koboshi::breaker::{Breaker, BreakerSnapshot, Mode, Transition};
 use koboshi::budget::RetryShare;
 use koboshi::chance::Seed;
+use koboshi::cooldown::{BreakerOrder, OrderedMode};
 use koboshi::gate::Gate;
 use koboshi::key::ScopeKey;
 use koboshi::time::Moment;
 use koboshi_report::phrase::Phrases;
-use koboshi_store::{Clock, Entry, EntryKind, Health, Ledger, Store, SystemClock};
+use koboshi_store::{Clock, Entry, EntryKind, Health, Ledger, RecordKind, Store, SystemClock};
 use serde_json::json;
 
 use crate::http::memory::{MemoryBudget, default_limit};
@@ -27,21 +29,36 @@ use crate::observe::meters::Meters;
 use crate::observe::transition;
 use crate::route::affinity::Affinity;
 use crate::route::plan::Plan;
-use crate::route::target::{Scopes, Target, seed_of};
+use crate::route::target::{Scopes, Target, obey, seed_of};
+use crate::shared::agents::KeptAgents;
 use crate::shared::cache::Cache;
 use crate::shared::context::RequestContext;
+use crate::shared::host::{Host, Reloading};
+use crate::shared::reopenings::{self, Reopenings};
+use crate::shared::sessions::Sessions;
+use crate::shared::spend::Spending;
 use crate::shared::targets::Targets;
 use crate::shared::trace::{Sink, Trace};
+use crate::shared::visitors::Visitors;
 use crate::shared::worker::{Bounds, Worker};
 use koboshi_wire::http1::Fields;
 
-/// Schemas of tools that are kept compiled.
-const MOST_SCHEMAS: usize = 2000;
+/// How many compiled tool schemas are kept.
+const MAX_SCHEMAS: usize = 2000;
 
-/// What may wait for the store's cache: more answers are not kept, more readers go without.
+/// What may wait for the store's cache: further answers are not cached, further readers get nothing.
 const CACHE_CALLS: Bounds = Bounds { max_calls: 256, max_bytes: 16 << 20, max_asks: 64 };
-/// Operators who may wait for the store.
+/// How many operators may wait for the store.
 const ADMIN_CALLS: Bounds = Bounds { max_calls: 0, max_bytes: 0, max_asks: 64 };
+
+/// What texts for an operator name.
+#[derive(Debug)]
+pub(crate) struct OperatorTexts {
+    /// What a command needs to reach this gateway's store, with a space before it.
+    pub(crate) flags: String,
+    /// The config.
+    pub(crate) config: String,
+}
 
 /// What all cores share.
 pub(crate) struct SharedState {
@@ -50,28 +67,44 @@ pub(crate) struct SharedState {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) phrases: Phrases,
     pub(crate) targets: Targets,
+    /// Keys that are about to be used again after a rest.
+    pub(crate) reopenings: Arc<Reopenings>,
     pub(crate) affinity: Affinity,
     pub(crate) cache: Cache,
-    /// The way to the cache in the store.
+    /// The worker for the cache in the store.
     pub(crate) cache_calls: Worker,
-    /// The way to the store for operators.
+    /// The worker for operators' queries of the store and of agents.
     pub(crate) admin_calls: Worker,
+    /// The agents that the same process keeps, if it does.
+    pub(crate) agents: OnceLock<Arc<dyn KeptAgents>>,
+    pub(crate) sessions: Sessions,
+    pub(crate) spending: Arc<Spending>,
     pub(crate) share: RetryShare,
-    /// What the bodies of requests take, and what they may where the config does not say.
+    /// The memory that bodies of requests take, and its default limit.
     pub(crate) memory: Arc<MemoryBudget>,
     pub(crate) default_memory: u64,
     pub(crate) meters: Meters,
     pub(crate) schemas: Schemas,
     pub(crate) log: crate::observe::log::Log,
     pub(crate) feed: Feed,
-    /// Where traces go, if anywhere.
+    /// Where traces are sent, if anywhere.
     sink: ArcSwapOption<Sink>,
     pub(crate) zones: TimeZoneDatabase,
     zone: TimeZone,
+    pub(crate) operator: OperatorTexts,
+    /// People who are signed in at the dashboard.
+    pub(crate) visitors: Visitors,
+    /// The program around the gateway, where it does something for operators.
+    pub(crate) host: OnceLock<Arc<dyn Host>>,
+    /// Where the gateway listens.
+    pub(crate) address: OnceLock<SocketAddr>,
+    pub(crate) started: Timestamp,
+    /// How often the config was read again, and how that ended last.
+    reloading: Mutex<(u64, Option<(Timestamp, Reloading)>)>,
     clock: SystemClock,
     chance: AtomicU64,
     turns: AtomicUsize,
-    /// The log tells that the store fails.
+    /// Whether the log has reported that the store fails.
     store_fails: AtomicBool,
 }
 
@@ -86,13 +119,16 @@ impl SharedState {
         zones: TimeZoneDatabase,
         zone: TimeZone,
         seed: u64,
+        operator: OperatorTexts,
     ) -> Self {
         let clock = SystemClock;
+        let ledger_name = ledger.node().to_string();
         Self {
             share: RetryShare::new(plan.config.retry_share, clock.moment()),
             memory: Arc::default(),
             default_memory: default_limit(),
             plan: ArcSwap::from_pointee(plan),
+            reopenings: Reopenings::new(Arc::clone(&ledger)),
             ledger,
             store,
             phrases,
@@ -101,13 +137,26 @@ impl SharedState {
             cache: Cache::default(),
             cache_calls: Worker::new("koboshi-cache", CACHE_CALLS),
             admin_calls: Worker::new("koboshi-admin", ADMIN_CALLS),
+            agents: OnceLock::new(),
+            sessions: Sessions::new(format!("{}-{}", ledger_name, crate::shared::context::own_id())),
+            spending: Arc::new(Spending::new(format!(
+                "{}-{}",
+                ledger_name,
+                crate::shared::context::own_id()
+            ))),
             meters: Meters::new(),
-            schemas: Schemas::new(MOST_SCHEMAS),
+            schemas: Schemas::new(MAX_SCHEMAS),
             log,
             feed: Feed::new(),
             sink: ArcSwapOption::empty(),
             zones,
             zone,
+            operator,
+            visitors: Visitors::default(),
+            host: OnceLock::new(),
+            address: OnceLock::new(),
+            started: clock.wall(),
+            reloading: Mutex::default(),
             clock,
             chance: AtomicU64::new(seed),
             turns: AtomicUsize::new(0),
@@ -115,13 +164,13 @@ impl SharedState {
         }
     }
 
-    /// The plan that holds now.
+    /// The current plan.
     pub(crate) fn plan(&self) -> Arc<Plan> {
         self.plan.load_full()
     }
 
-    /// A new plan for the requests that come from now on. Policies of breakers and gates are part of it, so targets begin anew
-    /// where those changed.
+    /// Uses a new plan for future requests. It contains the policies of breakers and gates, so targets are made again where those
+    /// changed.
     pub(crate) fn adopt(&self, plan: Plan) {
         let before = self.plan();
         let same = before.config.breaker == plan.config.breaker && before.config.gate == plan.config.gate;
@@ -129,10 +178,28 @@ impl SharedState {
         if !same {
             self.targets.clear();
         }
+        self.adopt_limits();
         self.know_fixed_targets();
     }
 
-    /// Makes the targets that the config names, so that they have their metrics and are listed before anybody asks for them.
+    /// Records how an attempt to read the config again ended.
+    pub(crate) fn note_reloading(&self, how: Reloading) {
+        let now = self.wall();
+        let mut known = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        *known = (known.0.wrapping_add(1), Some((now, how)));
+    }
+
+    /// How often the config was read again.
+    pub(crate) fn reloadings(&self) -> u64 {
+        self.reloading.lock().unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// How that ended last.
+    pub(crate) fn last_reloading(&self) -> Option<(Timestamp, Reloading)> {
+        self.reloading.lock().unwrap_or_else(PoisonError::into_inner).1.clone()
+    }
+
+    /// Makes the targets that the config names, so that they have metrics and are listed before their first request.
     pub(crate) fn know_fixed_targets(&self) {
         let plan = self.plan();
         for link in plan.fixed_links() {
@@ -140,6 +207,17 @@ impl SharedState {
                 drop(self.targets.of(self, &plan, &provider, &model));
             }
         }
+    }
+
+    /// Goes by the limits of the current plan's keys.
+    pub(crate) fn adopt_limits(&self) {
+        let plan = self.plan();
+        self.spending.adopt(plan.key_limits(), self.spend_zone(&plan));
+    }
+
+    /// The zone in which days of spending begin; a start or a reload refuses one that does not exist.
+    pub(crate) fn spend_zone(&self, plan: &Plan) -> TimeZone {
+        self.zones.get(&plan.config.spend.zone).unwrap_or(TimeZone::UTC)
     }
 
     pub(crate) fn now(&self) -> Moment {
@@ -154,24 +232,49 @@ impl SharedState {
         self.wall().to_zoned(self.zone.clone())
     }
 
-    /// The zone of whoever reads an answer: that of this machine for a client on it, else nobody knows.
+    /// The time zone for an answer: that of this machine for a local client, else unknown.
     pub(crate) fn zone_of(&self, context: &RequestContext) -> TimeZone {
         if context.is_local { self.zone.clone() } else { TimeZone::UTC }
     }
 
-    /// Fresh chance for one request.
+    /// A fresh seed for one request.
     pub(crate) fn seed(&self) -> Seed {
         Seed::new(self.chance.fetch_add(1, Ordering::Relaxed)).nth(1)
     }
 
-    /// Whose turn it is among equals.
+    /// A round-robin counter.
     pub(crate) fn turn(&self) -> usize {
         self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Notes something in the journal.
+    /// Writes a journal entry.
     pub(crate) fn note(
         &self,
+        what: EntryKind,
+        kind: &str,
+        key: Option<&ScopeKey>,
+        text: String,
+        data: serde_json::Value,
+    ) {
+        self.write_note(None, what, kind, key, text, data);
+    }
+
+    /// Writes a journal entry about a request, with the agent that sent it.
+    pub(crate) fn note_for(
+        &self,
+        context: &RequestContext,
+        what: EntryKind,
+        kind: &str,
+        key: Option<&ScopeKey>,
+        text: String,
+        data: serde_json::Value,
+    ) {
+        self.write_note(context.agent.as_deref(), what, kind, key, text, data);
+    }
+
+    fn write_note(
+        &self,
+        agent: Option<&str>,
         what: EntryKind,
         kind: &str,
         key: Option<&ScopeKey>,
@@ -181,12 +284,13 @@ impl SharedState {
         let mut entry = Entry::new(self.wall(), self.ledger.node(), what, text);
         entry.kind = Some(kind.to_owned().into());
         entry.key = key.cloned();
+        entry.agent = agent.map(str::to_owned);
         entry.data = Some(data);
         self.feed.publish(&entry);
         self.ledger.journal(entry);
     }
 
-    /// Sends traces where the plan says from now on.
+    /// Sends traces to the collector of the current plan from now on.
     pub(crate) fn trace_to(&self) -> Result<(), String> {
         let asked = self.plan().config.trace.otlp.clone();
         let known = self.sink.load();
@@ -208,26 +312,32 @@ impl SharedState {
         }
     }
 
-    /// Sends what waits and sends no more.
+    /// Sends the waiting spans, and no more.
     pub(crate) fn end_traces(&self) {
         if let Some(sink) = self.sink.swap(None).and_then(Arc::into_inner) {
             sink.finish();
         }
     }
 
-    /// A breaker for a new target, as it was before a restart.
+    /// A breaker for a new target, in its state from before a restart.
     pub(crate) fn breaker(&self, plan: &Plan, name: &Arc<str>, scopes: &Scopes) -> Arc<Breaker> {
         let now = self.now();
         let policy = plan.config.breaker;
-        // The config was checked; if it was not, the default policy serves.
-        let breaker = Breaker::new(policy, seed_of(name), now)
-            .unwrap_or_else(|_| Breaker::with_default_policy(seed_of(name), now));
+        // The config was checked; if it was not, the default policy is used.
+        let seed = seed_of(name, &self.ledger.node().to_string());
+        let breaker =
+            Breaker::new(policy, seed, now).unwrap_or_else(|_| Breaker::with_default_policy(seed, now));
         let watcher = self.watcher(Arc::clone(name), scopes.target.clone());
         let breaker = Arc::new(breaker.watched(watcher));
         if let Some(key) = &scopes.target {
             let own = self.ledger.breakers(key).into_iter().find(|(node, _)| node == self.ledger.node());
             if let Some((_, snapshot)) = own {
                 breaker.restore(&snapshot, now, self.wall());
+            }
+            // An order that was carried out before this breaker was made is not carried out again; one that lasts is.
+            let order = self.ledger.cooldown(key).and_then(|cooldown| cooldown.breaker_order());
+            if let Some(order) = order.filter(|order| order.mode.is_lasting()) {
+                obey(&breaker, order.mode, now);
             }
         }
         breaker
@@ -237,6 +347,10 @@ impl SharedState {
         let (ledger, feed) = (Arc::clone(&self.ledger), self.feed.clone());
         let clock = self.clock;
         move |change: &Transition| {
+            // An operator resets a closed breaker: the order itself is in the journal.
+            if change.from == change.to {
+                return;
+            }
             let (ledger, feed) = (Arc::clone(&ledger), feed.clone());
             let (name, key, change) = (Arc::clone(&name), key.clone(), *change);
             transition::report_or_hold(move || {
@@ -248,7 +362,7 @@ impl SharedState {
                 entry.data = Some(json!({"target": &*name, "from": from, "to": to, "why": why}));
                 feed.publish(&entry);
                 ledger.journal(entry);
-                // At once: whoever looks at the store must not find an open breaker closed.
+                // At once: a reader of the store must not find an open breaker closed.
                 if let Some(key) = &key {
                     ledger.show_breaker(key, &change.snapshot(clock.moment(), clock.wall()));
                 }
@@ -256,7 +370,7 @@ impl SharedState {
         }
     }
 
-    /// A gate for a new target, with what the provider stated to anybody.
+    /// A gate for a new target, with the limits that the provider stated to any node.
     pub(crate) fn gate(&self, plan: &Plan, scopes: &Scopes) -> Arc<Gate> {
         let now = self.now();
         let gate = Arc::new(Gate::new(plan.config.gate, now));
@@ -266,7 +380,7 @@ impl SharedState {
         gate
     }
 
-    /// All metrics as Prometheus reads them. The gauges of breakers are set here: an open breaker lets probes through after a while
+    /// All metrics in Prometheus' text format. The gauges of breakers are set here: an open breaker admits probes after a while
     /// without any event that could set them.
     pub(crate) fn metrics(&self) -> String {
         let (now, wall) = (self.now(), self.wall());
@@ -281,10 +395,16 @@ impl SharedState {
         });
         self.meters.show_breakers(states);
         self.meters.store_connected.set(i64::from(self.ledger.health().connected));
-        self.meters.text()
+        self.meters.gateways.set(i64::from(self.reopenings.place().nodes));
+        let text = self.meters.text();
+        match self.agents.get() {
+            // Two expositions become one: only the last has the mark of the end.
+            Some(agents) => text.trim_end_matches("# EOF\n").to_owned() + &agents.metrics(),
+            None => text,
+        }
     }
 
-    /// Says in the log when the store begins to fail and when it works again, once each.
+    /// Logs when the store begins to fail and when it works again, once each.
     pub(crate) fn log_store_health(&self) {
         let health = self.ledger.health();
         let why = store_error(&health);
@@ -301,23 +421,56 @@ impl SharedState {
         }
     }
 
-    /// Closes a breaker that an operator resumed, here or wherever the store is shared, after it had opened or been forced open.
+    /// Carries out an operator's order for a breaker, here and on every node that shares the store.
+    pub(crate) fn order_breaker(&self, target: &Target, mode: OrderedMode) {
+        let wall = self.wall();
+        match &target.scopes.target {
+            Some(key) => {
+                let order = self.ledger.update_cooldown(key, |cooldown| cooldown.order_breaker(mode, wall));
+                target.obey_order(order, self.now());
+            }
+            None => target.obey_order(BreakerOrder { at: wall, mode }, self.now()),
+        }
+    }
+
+    /// Obeys orders that an operator gave on any node: for the breaker itself, and to resume the key. Closes a breaker that was resumed, on any node that shares the store, after it had opened or been forced open.
     pub(crate) fn obey_resume(&self, target: &Target, key: &ScopeKey) {
-        let Some(resumed) = self.ledger.cooldown(key).and_then(|cooldown| cooldown.resumed_at()) else {
-            return;
-        };
+        let Some(cooldown) = self.ledger.cooldown(key) else { return };
+        if let Some(order) = cooldown.breaker_order() {
+            target.obey_order(order, self.now());
+        }
+        let Some(resumed) = cooldown.resumed_at() else { return };
         let (now, wall) = (self.now(), self.wall());
         let snapshot = target.breaker.snapshot(now, wall);
         let is_shut = matches!(snapshot.mode, Mode::Open | Mode::Probing | Mode::ForcedOpen);
         if is_shut && snapshot.since <= resumed {
-            target.breaker.force(Forced::Disabled, now);
-            target.breaker.release(now);
+            target.breaker.reset(now);
         }
     }
 
-    /// Takes in what others learned, and shows others how the breakers stand. Called a few times a second.
-    pub(crate) fn keep_in_step(&self) {
+    /// Takes in at once what another gateway stated; [`SharedState::sync_with_store`] would find it later.
+    pub(crate) fn listen(self: &Arc<Self>) {
+        let state = Arc::downgrade(self);
+        self.ledger.on_change(move |slot| {
+            let Some(state) = state.upgrade() else { return };
+            state.reopenings.watch_slot(slot);
+            if slot.kind() != RecordKind::Holds {
+                return;
+            }
+            let Some(holds) = state.ledger.holds(slot.key()) else { return };
+            let (now, wall) = (state.now(), state.wall());
+            for target in
+                state.targets.all().iter().filter(|one| one.scopes.limits.as_ref() == Some(slot.key()))
+            {
+                target.gate.adopt(&holds, now, wall);
+            }
+        });
+    }
+
+    /// Reads what other nodes learned, and reports the breakers of this one. Called a few times a second.
+    pub(crate) fn sync_with_store(&self) {
         self.log_store_health();
+        self.reopenings.tick(&reopenings::policy(&self.plan().config));
         let (now, wall) = (self.now(), self.wall());
         for target in self.targets.all() {
             if let Some(holds) = target.scopes.limits.as_ref().and_then(|key| self.ledger.holds(key)) {
@@ -326,7 +479,15 @@ impl SharedState {
             let Some(key) = &target.scopes.target else { continue };
             self.obey_resume(&target, key);
             let snapshot = target.breaker.snapshot(now, wall);
-            let shown = self.ledger.breakers(key).into_iter().find(|(node, _)| node == self.ledger.node());
+            let (own, others): (Vec<_>, Vec<_>) =
+                self.ledger.breakers(key).into_iter().partition(|(node, _)| node == self.ledger.node());
+            let is_open = |remote: &BreakerSnapshot| {
+                remote.mode == Mode::Open && remote.until.is_some_and(|until| until > wall)
+            };
+            for (_, remote) in others.iter().filter(|(_, remote)| is_open(remote)) {
+                target.hint(remote);
+            }
+            let shown = own.into_iter().next();
             let fresh = snapshot.mode == Mode::Closed && shown.is_none();
             if !fresh && !shown.is_some_and(|(_, shown)| is_same(&shown, &snapshot)) {
                 self.ledger.show_breaker(key, &snapshot);
@@ -341,7 +502,7 @@ pub(crate) fn store_error(health: &Health) -> Option<String> {
     health.trouble.as_ref().map(ToString::to_string).or_else(|| (!health.loaded).then(body_error))
 }
 
-/// Whether two snapshots of a breaker show the same. Their instants were read from two clocks, so they differ by a little.
+/// Whether two snapshots of a breaker are equal, but for small differences of their instants, which two clocks measured.
 fn is_same(shown: &BreakerSnapshot, now: &BreakerSnapshot) -> bool {
     let near = match (shown.until, now.until) {
         (Some(shown), Some(now)) => shown.duration_since(now).abs() < SignedDuration::from_secs(1),

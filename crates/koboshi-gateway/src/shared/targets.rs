@@ -1,4 +1,4 @@
-//! Every target that was asked for, made when it is first needed.
+//! Every target that was used, made when it is first needed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,18 +12,18 @@ use crate::route::provider::{KeyUse, Provider};
 use crate::route::target::{LearnedState, Scopes, Target};
 use crate::shared::state::SharedState;
 
-/// Targets that are remembered besides those that the config names.
+/// How many targets are kept besides those that the config names.
 const MAX_TARGETS: usize = 4096;
-/// So many make room for others at a time: finding the least used ones means looking at all of them.
-const EVICTED_AT_ONCE: usize = 256;
+/// How many are evicted at a time: finding the least used ones means checking all of them.
+const EVICTION_BATCH: usize = 256;
 
 type Id = (Arc<str>, Arc<str>, String);
 
-/// Every target that was asked for.
+/// Every target that was used.
 #[derive(Default)]
 pub(crate) struct Targets {
     known: RwLock<HashMap<Id, Arc<Target>>>,
-    /// How often all were forgotten.
+    /// How often all were cleared.
     generation: AtomicU64,
 }
 
@@ -39,7 +39,7 @@ impl Targets {
         provider.keys.iter().map(|key| self.one(state, plan, provider, model, key)).collect()
     }
 
-    /// A target with the client's own key, which is forgotten with the request.
+    /// A target with the client's own key, which lives as long as the request.
     pub(crate) fn borrowed(
         &self,
         state: &SharedState,
@@ -54,23 +54,23 @@ impl Targets {
         Arc::new(target.borrowed())
     }
 
-    /// Forgets all: their policies have changed.
+    /// Clears all: their policies have changed.
     pub(crate) fn clear(&self) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
         self.generation.fetch_add(1, Ordering::Release);
     }
 
-    /// What was remembered of targets elsewhere holds as long as this stays the same.
+    /// Targets that are cached elsewhere are valid while this stays the same.
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::Acquire)
     }
 
-    /// How many are remembered.
+    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.known.read().unwrap_or_else(PoisonError::into_inner).len()
     }
 
-    /// Every target that is remembered.
+    /// Every target.
     pub(crate) fn all(&self) -> Vec<Arc<Target>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let mut all: Vec<_> = known.values().cloned().collect();
@@ -109,14 +109,14 @@ impl Targets {
             && known.values().filter(|one| !one.is_fixed()).count() > MAX_TARGETS
         {
             evict(&mut known);
-            // Cores must not go on with targets that others make anew.
+            // Cores must not continue with targets that others make again.
             self.generation.fetch_add(1, Ordering::Release);
         }
         target
     }
 }
 
-/// Forgets the targets that no config names and that were not asked for longest.
+/// Removes the least recently used targets that no config names.
 fn evict(known: &mut HashMap<Id, Arc<Target>>) {
     let mut oldest: Vec<(u64, Id)> = known
         .iter()
@@ -124,7 +124,7 @@ fn evict(known: &mut HashMap<Id, Arc<Target>>) {
         .map(|(id, target)| (target.last_used(), id.clone()))
         .collect();
     oldest.sort_unstable();
-    for (_, id) in oldest.into_iter().take(EVICTED_AT_ONCE) {
+    for (_, id) in oldest.into_iter().take(EVICTION_BATCH) {
         known.remove(&id);
     }
 }
@@ -139,11 +139,15 @@ fn make(
     before: Option<&Target>,
 ) -> Target {
     let (shown_model, name) = Target::names(provider, model);
+    let known = scopes.target.as_ref().and_then(|key| state.ledger.cooldown(key));
+    let order = known.and_then(|known| known.breaker_order());
     let kept = LearnedState {
         breaker: before
             .map_or_else(|| state.breaker(plan, &name, &scopes), |before| Arc::clone(&before.breaker)),
         gate: before.map_or_else(|| state.gate(plan, &scopes), |before| Arc::clone(&before.gate)),
         meters: state.meters.target(&provider.name, &shown_model),
+        ordered: before
+            .map_or_else(|| order.map_or(i64::MIN, |order| order.at.as_millisecond()), Target::ordered),
         causes: before.map(|before| before.causes.taken_over()).unwrap_or_default(),
     };
     Target::new(plan, provider, model, credential, scopes, kept, state.now())

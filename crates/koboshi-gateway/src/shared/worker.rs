@@ -1,8 +1,8 @@
-//! A thread for calls that may block, and the bounded queue in front of it: what requests want of the store goes through one.
+//! A thread for blocking calls, with a bounded queue: requests use the store through one.
 //!
-//! A store that hangs (a locked file, a server that stands still) then holds this one thread and what fits into the queue; whoever made the
-//! call goes on. Tokio's blocking pool has neither bound: it grows to hundreds of threads with a queue without end, and a runtime that ends
-//! waits for all of them. The thread is started with the first call, and nobody waits longer for its end than they say.
+//! A store that hangs (a locked file, a server that does not answer) then blocks this one thread and what fits into the queue; callers
+//! continue. Tokio's blocking pool has neither bound: it grows to hundreds of threads with an unbounded queue, and a runtime that ends
+//! waits for all of them. The thread is started with the first call, and its end is waited for only up to a timeout.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,30 +12,30 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// What may wait.
+/// The bounds of the queue.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Calls that nobody waits for.
+    /// Calls without a waiting caller.
     pub(crate) max_calls: usize,
     /// Bytes that these calls carry.
     pub(crate) max_bytes: usize,
-    /// Calls that somebody waits for.
+    /// Calls with a waiting caller.
     pub(crate) max_asks: usize,
 }
 
-/// A thread for calls that may block.
+/// A thread for blocking calls.
 pub(crate) struct Worker {
     name: &'static str,
     bounds: Bounds,
-    shared: Arc<Shared>,
+    state: Arc<WorkerState>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct WorkerState {
     queue: Mutex<Queue>,
-    /// There is work, or the end.
+    /// Signals work, or the end.
     work: Condvar,
-    /// The last call is done.
+    /// Signals that the last call is done.
     idle: Condvar,
 }
 
@@ -48,10 +48,10 @@ struct Call {
 
 #[derive(Default)]
 struct Queue {
-    /// They go first: somebody waits.
+    /// They go first, because their callers wait.
     asks: VecDeque<Run>,
     calls: VecDeque<Call>,
-    /// What the waiting calls and the running one carry.
+    /// Bytes of the waiting calls and the running one.
     bytes: usize,
     is_running: bool,
     is_started: bool,
@@ -72,10 +72,10 @@ impl Queue {
 
 impl Worker {
     pub(crate) fn new(name: &'static str, bounds: Bounds) -> Self {
-        Self { name, bounds, shared: Arc::default() }
+        Self { name, bounds, state: Arc::default() }
     }
 
-    /// Makes a call that carries so many bytes, some time. False if there is no room for it: it is then dropped.
+    /// Queues a call that carries this many bytes. False, and dropped, if the queue is full.
     pub(crate) fn push(&self, bytes: usize, run: impl FnOnce() + Send + 'static) -> bool {
         let Bounds { max_calls, max_bytes, .. } = self.bounds;
         let has_room =
@@ -86,15 +86,15 @@ impl Worker {
         })
     }
 
-    /// Makes a call and waits at most this long for what it returns. None if it takes longer, or too many wait already.
+    /// Makes a call and waits at most this long for its result. None if it takes longer, or the queue is full.
     pub(crate) async fn ask<R: Send + 'static>(
         &self,
-        longest: Duration,
+        limit: Duration,
         call: impl FnOnce() -> R + Send + 'static,
     ) -> Option<R> {
         let (answer, answered) = oneshot::channel();
         let run = move || {
-            // Whoever asked may have given up before it was their turn.
+            // The caller may have given up meanwhile.
             if !answer.is_closed() {
                 let _ = answer.send(call());
             }
@@ -103,11 +103,11 @@ impl Worker {
         if !self.add(has_room, |queue| queue.asks.push_back(Box::new(run))) {
             return None;
         }
-        timeout(longest, answered).await.ok()?.ok()
+        timeout(limit, answered).await.ok()?.ok()
     }
 
     fn add(&self, has_room: impl Fn(&Queue) -> bool, put: impl FnOnce(&mut Queue)) -> bool {
-        let mut queue = self.shared.lock();
+        let mut queue = self.state.lock();
         if queue.is_closed || !has_room(&queue) {
             return false;
         }
@@ -118,28 +118,28 @@ impl Worker {
             return false;
         }
         put(&mut queue);
-        self.shared.work.notify_one();
+        self.state.work.notify_one();
         true
     }
 
-    /// Starts the thread; false where the machine gives none.
+    /// Starts the thread; false where the machine cannot.
     fn start(&self) -> bool {
-        let shared = Arc::clone(&self.shared);
-        std::thread::Builder::new().name(self.name.to_owned()).spawn(move || shared.work()).is_ok()
+        let state = Arc::clone(&self.state);
+        std::thread::Builder::new().name(self.name.to_owned()).spawn(move || state.work()).is_ok()
     }
 
-    /// Takes no more calls.
+    /// Accepts no more calls.
     pub(crate) fn close(&self) {
-        self.shared.lock().is_closed = true;
-        self.shared.work.notify_one();
+        self.state.lock().is_closed = true;
+        self.state.work.notify_one();
     }
 
-    /// Takes no more calls and waits at most this long until those that wait are done. What is left then is dropped, and the thread ends by
-    /// itself when its call returns. Says how many calls were dropped.
-    pub(crate) fn finish(&self, longest: Duration) -> usize {
+    /// Accepts no more calls and waits at most this long for those that wait. The rest is dropped, and the thread ends by
+    /// itself when its call returns. Returns how many calls were dropped.
+    pub(crate) fn finish(&self, limit: Duration) -> usize {
         self.close();
         let busy = |queue: &mut Queue| !queue.is_idle();
-        let waited = self.shared.idle.wait_timeout_while(self.shared.lock(), longest, busy);
+        let waited = self.state.idle.wait_timeout_while(self.state.lock(), limit, busy);
         let (mut queue, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let left = queue.calls.len();
         queue.asks.clear();
@@ -154,15 +154,15 @@ impl Drop for Worker {
     }
 }
 
-impl Shared {
+impl WorkerState {
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes the calls, one after the other, until there are no more to come.
+    /// Makes the calls, one after the other, until the queue is closed and empty.
     fn work(&self) {
         while let Some(Call { bytes, run }) = self.next() {
-            // A bug of the store must not end the thread; whoever waits sees that nothing comes.
+            // A bug of the store must not end the thread; a waiting caller sees that no result comes.
             let _ = catch_unwind(AssertUnwindSafe(run));
             let mut queue = self.lock();
             queue.bytes = queue.bytes.saturating_sub(bytes);
@@ -211,11 +211,11 @@ mod tests {
         assert!(!worker.push(0, || {}), "two may wait");
         drop(release);
         assert_eq!(worker.finish(LONG), 0);
-        assert_eq!(worker.shared.lock().bytes, 0);
+        assert_eq!(worker.state.lock().bytes, 0);
     }
 
     #[test]
-    fn a_call_that_hangs_keeps_nobody_from_ending() {
+    fn a_call_that_hangs_does_not_prevent_the_end() {
         let (worker, release) = stuck();
         assert!(worker.push(1, || panic!("it was dropped")));
         assert_eq!(worker.finish(Duration::ZERO), 1);
@@ -225,16 +225,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whoever_asks_waits_for_a_while_and_in_bounded_number() {
+    async fn callers_wait_for_a_bounded_time_and_in_bounded_number() {
         let (worker, release) = stuck();
         assert_eq!(worker.ask(Duration::from_millis(250), || 1).await, None, "it hangs");
-        assert_eq!(worker.ask(Duration::MAX, || 2).await, None, "one may wait, and nobody waits without end");
+        assert_eq!(worker.ask(Duration::MAX, || 2).await, None, "one caller may wait, and not without end");
         drop(release);
         assert_eq!(worker.finish(LONG), 0);
     }
 
     #[tokio::test]
-    async fn whoever_asks_goes_first_and_a_panic_ends_nothing() {
+    async fn waiting_callers_go_first_and_a_panic_ends_nothing() {
         let (worker, release) = stuck();
         let (note, noted) = channel();
         let first = note.clone();

@@ -2,23 +2,23 @@
 
 use bytes::{Bytes, BytesMut};
 
-/// The blocks so far.
+/// The joined blocks.
 pub(crate) struct Blocks {
-    most: usize,
+    max_bytes: usize,
     only: Option<Bytes>,
     joined: BytesMut,
 }
 
 impl Blocks {
-    /// Takes at most so many bytes.
-    pub(crate) fn up_to(most: usize) -> Self {
-        Self { most, only: None, joined: BytesMut::new() }
+    /// Accepts at most this many bytes.
+    pub(crate) fn up_to(max_bytes: usize) -> Self {
+        Self { max_bytes, only: None, joined: BytesMut::new() }
     }
 
-    /// Adds a block. None if that is too much.
+    /// Adds a block. None if the limit is exceeded.
     pub(crate) fn push(&mut self, block: Bytes) -> Option<()> {
         let held = self.joined.len().saturating_add(self.only.as_ref().map_or(0, Bytes::len));
-        if held.saturating_add(block.len()) > self.most {
+        if held.saturating_add(block.len()) > self.max_bytes {
             return None;
         }
         if held == 0 {

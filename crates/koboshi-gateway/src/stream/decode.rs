@@ -1,4 +1,4 @@
-//! Reading an answer: the next block within its timeout, and what a frame of it says.
+//! Reads an answer: the next block within its timeout, and the step that each frame contains.
 
 use std::borrow::Cow;
 use std::pin::pin;
@@ -18,10 +18,10 @@ use crate::stream::blocks::Blocks;
 use crate::stream::judge::{Answer, AttemptError, too_long};
 use crate::stream::machine::{IncomingAnswer, Stream};
 
-/// The longest frame.
+/// Longer frames are refused.
 pub(super) const MAX_FRAME: usize = 16 * 1024 * 1024;
-/// After the last choice has ended, usage and the terminal mark may take this long.
-pub(super) const AFTER_THE_END: Duration = Duration::from_secs(1);
+/// How long usage and the terminal mark may take after the last choice has ended.
+pub(super) const TRAILING_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Stream<'_, '_> {
     /// The next block of the answer. None where it has ended, or the client has everything that it asked for.
@@ -66,7 +66,7 @@ impl Stream<'_, '_> {
     ) -> Result<Option<Bytes>, AttemptError> {
         let IncomingAnswer { open, answer, .. } = incoming;
         let is_whole = answer.is_whole();
-        // Where data is always at hand, no timer is ever polled.
+        // While data is always available, no timer is ever polled.
         if !is_whole && Instant::now() >= open.limits.total {
             return Err(timed_out(Sub::Total).into());
         }
@@ -75,14 +75,14 @@ impl Stream<'_, '_> {
         match self.keep_alive.during(self.run, next).await {
             Ok(Some(Ok(block))) => Ok(Some(block)),
             Ok(None) => Ok(None),
-            // The answer is whole: how the connection ended does not matter.
+            // The answer is complete: how the connection ended does not matter.
             Ok(Some(Err(_))) | Err(_) if is_whole && !answer.ends_often => Ok(None),
             Ok(Some(Err(fault))) => Err(fault.into()),
             Err(_) => Err(timed_out(sub).into()),
         }
     }
 
-    /// An object came in place of a stream: gives a whole answer as the stream that it should have been, or the fault that it states.
+    /// Handles an object in place of a stream: returns a whole answer as the stream that it should have been, or the fault that it states.
     async fn read_unstreamed(
         &mut self,
         incoming: &mut IncomingAnswer<'_, '_>,
@@ -111,7 +111,7 @@ impl Stream<'_, '_> {
         Err(stated.or(broken).unwrap_or_else(not_an_answer).into())
     }
 
-    /// What a frame with this data says, as far as the client's dialect can say it.
+    /// Decodes the data of a frame, as far as the client's dialect can express it.
     pub(super) fn decode<'d>(
         &self,
         frame: &Frame,
@@ -120,7 +120,7 @@ impl Stream<'_, '_> {
     ) -> Result<Step<'d>, AttemptError> {
         let mut step = incoming.answer.events.read(frame.event(), data).map_err(|_| malformed())?;
         let is_native = self.dialect == self.run.request.dialect();
-        // No other dialect can say sounds and pictures of a model: an answer of those alone would be empty.
+        // No other dialect can express a model's sound and pictures: an answer of those alone would be empty.
         if step.audio && !is_native {
             self.run.note_lost_media(&incoming.open.target);
             step.audio = false;
@@ -136,13 +136,13 @@ impl Answer {
         self.events.data(frame).map_err(|_| malformed().into())
     }
 
-    /// Until when the answer must go on, and the name of that timeout.
+    /// The deadline of the next block, and the name of that timeout.
     fn timeout(&mut self, limits: &Limits) -> (Instant, Sub) {
         if std::mem::take(&mut self.has_progressed) {
             self.last_progress = Instant::now();
         }
         let (limit, sub) = match (self.is_whole(), self.has_content) {
-            (true, _) => (self.last_progress + AFTER_THE_END, Sub::Idle),
+            (true, _) => (self.last_progress + TRAILING_TIMEOUT, Sub::Idle),
             (false, true) => (self.last_progress + limits.idle, Sub::Idle),
             (false, false) => (limits.first, Sub::FirstContent),
         };

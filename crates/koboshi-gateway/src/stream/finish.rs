@@ -1,4 +1,4 @@
-//! The end of a whole answer: its tool calls pass the firewall, what was buffered goes out, then the end, with what all attempts cost.
+//! Ends a whole answer: its tool calls pass the firewall, the buffer is sent, then the end, with the cost of all attempts.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use koboshi::args::Finish;
 use koboshi_wire::dialect::finish;
 use koboshi_wire::step::Usage;
 
-use crate::attempt::journey::{Journey, Open};
+use crate::attempt::journey::{Journey, OpenAttempt};
 use crate::stream::firewall::{CallsError, ToolCall, is_made_whole};
 use crate::stream::forward::BufferedFrame;
 use crate::stream::judge::Answer;
@@ -15,17 +15,17 @@ use crate::stream::phase::WholeAction;
 use crate::stream::trailing::{TrailingUsage, drain};
 
 impl Stream<'_, '_> {
-    /// The answer is whole: sends what is left of it.
+    /// Sends what is left of a whole answer.
     pub(super) async fn finish(
         &mut self,
         journey: &mut Journey<'_>,
-        open: Box<Open>,
+        open: Box<OpenAttempt>,
         mut answer: Answer,
     ) -> Result<(), CallsError> {
         if let Some(fault) = &answer.filtered {
             journey.note_filtered(&open.target, fault);
         }
-        // The target that wrote the answer; another one may have to write a call again.
+        // The target that wrote the answer; another one may have to correct a call.
         let author = Arc::clone(&open.target);
         let reason = answer.finish();
         let mut cost = answer.usage.unwrap_or_default();
@@ -73,21 +73,21 @@ impl Stream<'_, '_> {
         Ok(())
     }
 
-    /// Checks the tool calls of the answer; the attempt may be replaced by the one that wrote a call again.
+    /// Checks the tool calls of the answer; the attempt may be replaced by the one that corrected a call.
     async fn check_calls(
         &mut self,
         journey: &mut Journey<'_>,
-        open: Box<Open>,
+        open: Box<OpenAttempt>,
         answer: &mut Answer,
         reason: Finish,
         cost: &mut Usage,
-    ) -> Result<Box<Open>, CallsError> {
+    ) -> Result<Box<OpenAttempt>, CallsError> {
         let may_refuse = self.phase.is_held() || self.delivered.can_resume();
         let checking = self.run.settle_calls(journey, open, &mut answer.calls, reason, cost, may_refuse);
         self.keep_alive.during(self.run, Box::pin(checking).as_mut()).await
     }
 
-    /// Buffered frames go out, but the calls in them whole and in our own words, and the end where it is another one now.
+    /// Sends buffered frames, but the calls in them whole and rewritten, and the end where it has changed.
     fn release_with_calls(&mut self, frames: Vec<BufferedFrame>, calls: &[ToolCall], changes_end: bool) {
         let has_calls =
             |frame: &BufferedFrame| matches!(frame, BufferedFrame::Bytes(_, step) if !step.calls.is_empty());
@@ -113,7 +113,7 @@ impl Stream<'_, '_> {
                 self.write_calls(calls);
             }
         }
-        // After a change of target no frame is buffered as it came.
+        // After a change of target no frame is buffered unchanged.
         if last.is_none() {
             self.write_calls(calls);
         }
@@ -137,7 +137,7 @@ impl Answer {
         reasons.fold(Finish::Unknown, |known, next| if known == Finish::Cut { known } else { next })
     }
 
-    /// The reason that stands in the end which the gateway writes.
+    /// The reason in the end that the gateway writes.
     fn end_reason(&self, reason: Finish) -> &str {
         match self.finishes.first() {
             _ if is_made_whole(&self.calls, reason) => finish::TOOL_CALLS,

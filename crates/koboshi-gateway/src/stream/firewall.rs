@@ -1,18 +1,18 @@
-//! Tool calls on their way to the client: whole, valid and of the request's own tools, or not at all.
+//! Checks tool calls on their way to the client: complete, valid and of the request's own tools, or not sent at all.
 //!
-//! A call whose arguments have exactly one reading is mended here; one that has none goes back to the model, hidden from the client:
+//! A call whose arguments have exactly one reading is repaired here; one that has none goes back to the model, hidden from the client:
 //! the refused tool is forced, parallel calls are off, the text of that answer is dropped and its cost is added. Parallel calls are
-//! independent: the good ones wait for the mended one. What cannot be mended becomes a clean error.
+//! independent: the good ones wait for the corrected one. What cannot be corrected becomes a clean error.
 
 use std::borrow::Cow;
 
 use koboshi::args::{Finish, ToolSchema, Verdict, check};
 use koboshi::fault::{Fault, Kind, Sub};
-use koboshi::reask::{Called, Lineage, Step};
+use koboshi::reask::{Ask, Lineage, ModelCall, Step};
 use koboshi::remedy::Remedy;
 use koboshi_report::reask::{debug_lines, for_model, for_user};
 use koboshi_store::EntryKind;
-use koboshi_wire::any::{RetriedCalls, Turn, answer};
+use koboshi_wire::any::{AttemptMode, RetriedCalls, answer};
 use koboshi_wire::chat::Correction;
 use koboshi_wire::form::{Tool, ToolInput, free_text};
 use koboshi_wire::responses::flat_name;
@@ -23,32 +23,33 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use crate::attempt::Shape;
-use crate::attempt::journey::{Journey, JourneyEnd, Open};
+use crate::attempt::journey::{Journey, JourneyEnd, OpenAttempt};
 use crate::observe::log::Level;
+use crate::shared::notice::Notice;
 use crate::stream::run::Run;
 use crate::stream::unary::read_whole;
 
-/// What a tool without a schema takes: nothing that is known, and often nothing at all.
-const NOTHING: &str = r#"{"type":"object","properties":{}}"#;
-/// Calls of one answer.
-const MOST_CALLS: usize = 256;
+/// The schema of a tool without one: it often takes nothing at all.
+const EMPTY_SCHEMA: &str = r#"{"type":"object","properties":{}}"#;
+/// How many calls one answer may have.
+const MAX_CALLS: usize = 256;
 
-/// A tool call, as far as it has come.
+/// A tool call, as received until now.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct ToolCall {
     pub(crate) choice: u32,
     pub(crate) index: u32,
     pub(crate) id: String,
     pub(crate) name: String,
-    /// The group that the tool stands in.
+    /// The group of the tool.
     pub(crate) namespace: Option<String>,
     pub(crate) arguments: String,
     pub(crate) free_text: bool,
-    /// The provider's proof of it.
+    /// The provider's signature of it.
     pub(crate) signature: Option<String>,
-    /// The arguments are not the upstream's own, or it does not stand by itself there.
+    /// The arguments are not the upstream's own, or the call is not separate there.
     pub(crate) changed: bool,
-    /// The answer that it came with was cut by the output limit, and this call was its last.
+    /// The output limit cut its answer in this call, which was the last.
     pub(crate) cut: bool,
     pub(crate) lineage: Lineage,
 }
@@ -65,7 +66,7 @@ impl ToolCall {
         }
     }
 
-    /// The name that the request's tools know it by.
+    /// The name by which the request's tools know it.
     pub(crate) fn known_name(&self) -> Cow<'_, str> {
         match &self.namespace {
             Some(namespace) => Cow::Owned(flat_name(namespace, &self.name)),
@@ -73,31 +74,31 @@ impl ToolCall {
         }
     }
 
-    /// Whether a piece with the same number begins another call: some servers number every call of an answer 0. That it has another id says
-    /// nothing, since others give one to each piece, with the name: what is begun must be whole.
+    /// Whether a piece with the same number begins another call: some servers number every call of an answer 0. Another id proves
+    /// nothing, since other servers give one to each piece, with the name: the begun call must be complete.
     fn is_other_than(&self, piece: &CallPiece<'_>) -> bool {
         let id = piece.id.as_deref().filter(|id| !id.is_empty());
         let name = piece.name.as_deref().filter(|name| !name.is_empty());
         name.is_some()
             && !self.id.is_empty()
             && id.is_some_and(|id| id != self.id)
-            // Looked at first, so that a long call in many pieces is not read again with each of them.
+            // Checked first, so that a long call in many pieces is not parsed again with each of them.
             && self.arguments.trim_end().ends_with('}')
             && serde_json::from_str::<IgnoredAny>(&self.arguments).is_ok()
     }
 
-    fn called(&self) -> Called<'_> {
-        Called { id: &self.id, tool: &self.name, text: &self.arguments }
+    fn called(&self) -> ModelCall<'_> {
+        ModelCall { id: &self.id, tool: &self.name, text: &self.arguments }
     }
 }
 
 /// Adds a piece to the calls of an answer. None if there is too much of it.
-pub(crate) fn collect(calls: &mut Vec<ToolCall>, piece: &CallPiece<'_>, most_bytes: usize) -> Option<()> {
+pub(crate) fn collect(calls: &mut Vec<ToolCall>, piece: &CallPiece<'_>, max_bytes: usize) -> Option<()> {
     let at = calls.iter().rposition(|call| (call.choice, call.index) == (piece.choice, piece.index));
     let begun = at.and_then(|at| calls.get(at));
     let at = match at {
         Some(at) if !begun.is_some_and(|call| call.is_other_than(piece)) => at,
-        _ if calls.len() >= MOST_CALLS => return None,
+        _ if calls.len() >= MAX_CALLS => return None,
         _ => {
             calls.push(ToolCall {
                 choice: piece.choice,
@@ -121,8 +122,8 @@ pub(crate) fn collect(calls: &mut Vec<ToolCall>, piece: &CallPiece<'_>, most_byt
         call.namespace = Some(namespace.to_owned());
     }
     if let Some(arguments) = piece.arguments.as_deref() {
-        // One call may be as long as the policy says, all of them twice that.
-        if held.saturating_add(arguments.len()) > most_bytes.saturating_mul(2) {
+        // One call may be as long as the policy allows, all of them twice that.
+        if held.saturating_add(arguments.len()) > max_bytes.saturating_mul(2) {
             return None;
         }
         call.arguments.push_str(arguments);
@@ -134,43 +135,43 @@ pub(crate) fn collect(calls: &mut Vec<ToolCall>, piece: &CallPiece<'_>, most_byt
     Some(())
 }
 
-/// Whether the answer was cut in its last call, and that call is whole now: then it ended for its calls, and not for the limit.
+/// Whether the answer was cut in its last call, and that call was completed: then it ended for its calls, and not for the limit.
 pub(crate) fn is_made_whole(calls: &[ToolCall], finish: Finish) -> bool {
     finish == Finish::Cut && calls.last().is_some_and(|last| last.changed && !last.cut)
 }
 
-/// Why the calls of an answer cannot go out.
+/// Why the calls of an answer cannot be sent.
 pub(crate) enum CallsError {
     /// Another target may do better.
     Elsewhere,
     /// The guard forbids a call of it: the model is asked again.
     Refused,
     /// The request is over.
-    JourneyEnd(JourneyEnd),
+    Ended(JourneyEnd),
 }
 
-/// What the check of all calls of an answer says.
+/// The result of checking all calls of an answer.
 enum CallsVerdict {
-    /// All may run.
+    /// All are valid.
     Valid,
-    /// This one must be asked for again.
+    /// The model must correct this one.
     Reask(usize, String),
-    /// One cannot be mended.
+    /// One cannot be corrected.
     Hopeless,
 }
 
 impl Run<'_> {
-    /// Brings the calls of an answer in order. The attempt may be replaced by the one that answered last. With `may_refuse` the guard may
+    /// Checks and corrects the calls of an answer. The attempt may be replaced by the one that answered last. With `may_refuse` the guard may
     /// refuse the answer as a whole.
     pub(crate) async fn settle_calls(
         &self,
         journey: &mut Journey<'_>,
-        mut open: Box<Open>,
+        mut open: Box<OpenAttempt>,
         calls: &mut [ToolCall],
         finish: Finish,
         usage: &mut Usage,
         may_refuse: bool,
-    ) -> Result<Box<Open>, CallsError> {
+    ) -> Result<Box<OpenAttempt>, CallsError> {
         if let Some(last) = calls.last_mut() {
             last.cut = finish == Finish::Cut;
         }
@@ -182,13 +183,13 @@ impl Run<'_> {
                 }
                 CallsVerdict::Valid => return Ok(open),
                 CallsVerdict::Reask(at, correction) => (at, correction),
-                CallsVerdict::Hopeless => return Err(hopeless(journey, open)),
+                CallsVerdict::Hopeless => return Err(end_uncorrectable(journey, open)),
             };
             let remedy = journey.after(open, broken_call());
             match remedy {
                 Remedy::Reask => {}
                 Remedy::Elsewhere => return Err(CallsError::Elsewhere),
-                _ => return Err(CallsError::JourneyEnd(journey.give_up(broken_call()))),
+                _ => return Err(CallsError::Ended(journey.give_up(broken_call()))),
             }
             journey.go_on(remedy);
             self.disclose(|facts| facts.reasks += 1);
@@ -196,10 +197,10 @@ impl Run<'_> {
             let Some(call) = calls.get(at) else { return Err(CallsError::Elsewhere) };
             let corrected = [Correction { call: call.whole(), correction: &correction }];
             let shape = Shape { streams: false, ..self.shape };
-            let turn = Turn::Redo(RetriedCalls { broken: &corrected, tool: &call.name });
-            let mut next = match journey.open(&shape, &mut |target| self.write(target, &turn)).await {
+            let mode = AttemptMode::Redo(RetriedCalls { broken: &corrected, tool: &call.name });
+            let mut next = match journey.open(&shape, &mut |target| self.write(target, &mode)).await {
                 Ok(next) => next,
-                Err(ended) => return Err(CallsError::JourneyEnd(ended)),
+                Err(ended) => return Err(CallsError::Ended(ended)),
             };
             let replaced = read_whole(&mut next)
                 .await
@@ -208,7 +209,7 @@ impl Run<'_> {
                 Ok((arguments, ended, cost)) => {
                     *usage = usage.plus(cost);
                     if cost != Usage::default() {
-                        next.attempt_guard.set_usage(cost);
+                        next.attempt_guard.set_usage(cost, true);
                     }
                     open = next;
                     if let Some(call) = calls.get_mut(at) {
@@ -222,14 +223,14 @@ impl Run<'_> {
                         Remedy::Elsewhere | Remedy::Again { .. } | Remedy::Wait { .. } => {
                             CallsError::Elsewhere
                         }
-                        _ => CallsError::JourneyEnd(journey.give_up(fault)),
+                        _ => CallsError::Ended(journey.give_up(fault)),
                     });
                 }
             }
         }
     }
 
-    /// Judges every call; mends what has one reading.
+    /// Judges every call; repairs those with one reading.
     fn check_calls(&self, calls: &mut [ToolCall]) -> CallsVerdict {
         let state = &self.core.state;
         for (at, call) in calls.iter_mut().enumerate() {
@@ -277,7 +278,7 @@ impl Run<'_> {
         CallsVerdict::Valid
     }
 
-    /// The lines for user and debug log, where operators find them.
+    /// Logs a verdict for operators.
     fn log_verdict(&self, call: &ToolCall, verdict: &Verdict, step: &Step) {
         let state = &self.core.state;
         if state.log.is_enabled(Level::Debug) {
@@ -285,10 +286,14 @@ impl Run<'_> {
                 state.log.line(Level::Debug, &line, &json!({"request": &*self.context.id}));
             }
         }
-        let Some(said) = for_user(&state.phrases, self.context.lang, step) else { return };
-        state.log.line(Level::Warn, &said, &json!({"tool": call.name, "request": &*self.context.id}));
+        let Some(sentence) = for_user(&state.phrases, self.context.lang, step) else { return };
+        // A call that is given up is told by the error that follows.
+        if let Step::Reask(Ask { attempt, max_attempts, .. }) = *step {
+            self.context.notify(|| Notice::Reask { line: sentence.clone(), attempt, max_attempts });
+        }
+        state.log.line(Level::Warn, &sentence, &json!({"tool": call.name, "request": &*self.context.id}));
         let data = json!({"tool": call.name, "request": &*self.context.id});
-        state.note(EntryKind::Remedy, "reask", None, said, data);
+        state.note(EntryKind::Remedy, "reask", None, sentence, data);
     }
 
     fn schema(&self, tool: &str) -> Option<ToolSchema> {
@@ -296,9 +301,9 @@ impl Run<'_> {
         let schema = match schema {
             Some(schema) => schema.get(),
             None if self.takes_text(tool) => free_text::SCHEMA,
-            None => NOTHING,
+            None => EMPTY_SCHEMA,
         };
-        // A schema that cannot be compiled is the client's; its calls are judged by notation alone.
+        // A schema that cannot be compiled is the client's; its calls are only checked for valid JSON.
         self.core.state.schemas.compile(schema).ok().map(|schema| schema.named(tool))
     }
 
@@ -308,11 +313,11 @@ impl Run<'_> {
         self.request.form().tools.iter().any(takes)
     }
 
-    /// The arguments of the call that the model sent in place of a broken one.
+    /// The arguments of the call that the model sent to replace a broken one.
     fn replacement(
         &self,
         journey: &Journey<'_>,
-        open: &Open,
+        open: &OpenAttempt,
         body: &[u8],
         tool: &str,
     ) -> Result<(String, Finish, Usage), Box<Fault>> {
@@ -330,13 +335,13 @@ impl Run<'_> {
     }
 }
 
-/// Whether a finish reason says that the model wrote a call that the provider could not read: Gemini's words.
+/// Whether a finish reason says that the provider could not parse a call of the model: Gemini's values.
 pub(crate) fn is_broken_call(reason: &str) -> bool {
     matches!(reason, "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL")
 }
 
-/// This model will not mend its call; another may make a good one.
-pub(crate) fn hopeless(journey: &mut Journey<'_>, open: Box<Open>) -> CallsError {
+/// Ends an attempt whose call the model cannot correct; another model may make a good one.
+pub(crate) fn end_uncorrectable(journey: &mut Journey<'_>, open: Box<OpenAttempt>) -> CallsError {
     let place = open.place;
     match journey.after(open, broken_call()) {
         Remedy::Elsewhere => CallsError::Elsewhere,
@@ -344,11 +349,11 @@ pub(crate) fn hopeless(journey: &mut Journey<'_>, open: Box<Open>) -> CallsError
             journey.leave(place, remedy);
             CallsError::Elsewhere
         }
-        _ => CallsError::JourneyEnd(journey.give_up(broken_call())),
+        _ => CallsError::Ended(journey.give_up(broken_call())),
     }
 }
 
-/// The model wrote a call that nobody can run.
+/// The fault of a call that cannot be run.
 pub(crate) fn broken_call() -> Box<Fault> {
     let mut fault = Box::new(Fault::of(Kind::ToolArgumentsInvalid, "firewall"));
     fault.sub = Some(Sub::ToolCall);

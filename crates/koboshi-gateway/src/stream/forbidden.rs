@@ -1,13 +1,13 @@
-//! What the loop guard forbids in a request, and the calls of an answer that are refused for it.
+//! What the loop guard forbids in a request, and which answers it refuses.
 //!
-//! A stop takes away as little as ends the loop (the core's [`Forbids`]): first the calls that repeat, then their tools, all tools last. The
-//! model is told in the last tool result. If it makes a forbidden call all the same, the client never sees that answer: the model reads why
-//! the call was refused and answers again, freely, with text or with other calls. After the second refusal of a request it gets no tools.
+//! A stop forbids no more than needed to end the loop (the core's [`Forbids`]): first the calls that repeat, then their tools, all tools last. A
+//! note in the last tool result informs the model. If it makes a forbidden call all the same, the client never sees that answer: the model reads
+//! why the call was refused and answers again, freely, with text or with other calls. After the second refusal of a request it gets no tools.
 
 use koboshi::guard::{Finding, Forbids};
 use koboshi_report::guard::refusal;
 use koboshi_store::EntryKind;
-use koboshi_wire::any::{RefusedCalls, Turn};
+use koboshi_wire::any::{AttemptMode, RefusedCalls};
 use koboshi_wire::chat::Correction;
 use koboshi_wire::form::GuardCall;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::stream::firewall::ToolCall;
 use crate::stream::run::Run;
 
-/// How often the answers to one request are refused. With the last refusal the model gets no tools any more.
+/// How often the answers to one request are refused. After the last refusal the model gets no tools.
 const MAX_REFUSALS: u32 = 2;
 
 /// What is forbidden.
@@ -63,7 +63,7 @@ impl ForbiddenCalls {
     }
 }
 
-/// Arguments as they are compared: spaces and the order of fields do not count.
+/// Arguments for comparison: spaces and the order of fields do not count.
 fn arguments(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
@@ -71,7 +71,7 @@ fn arguments(text: &str) -> Value {
 /// An answer that the client does not see.
 #[derive(Debug, Default)]
 pub(crate) struct RefusedAnswer {
-    /// Its calls, and what the model reads of each.
+    /// Its calls, and what the model reads about each.
     calls: Vec<(ToolCall, String)>,
 }
 
@@ -81,15 +81,15 @@ impl RefusedAnswer {
     }
 }
 
-/// How the next attempt is asked after a refusal.
-pub(crate) fn turn_after<'t>(calls: &'t [Correction<'t>], text: &'t str) -> Turn<'t> {
-    if calls.is_empty() { Turn::Plain } else { Turn::Refuse(RefusedCalls { text, calls }) }
+/// The mode of the next attempt after a refusal.
+pub(crate) fn mode_after<'t>(calls: &'t [Correction<'t>], text: &'t str) -> AttemptMode<'t> {
+    if calls.is_empty() { AttemptMode::Plain } else { AttemptMode::Refuse(RefusedCalls { text, calls }) }
 }
 
 impl Run<'_> {
     /// Whether an answer with these calls is refused; then the model reads why in the next attempt.
     pub(crate) fn refuses(&self, calls: &[ToolCall]) -> bool {
-        let Some(forbidden) = &self.steer.forbidden else { return false };
+        let Some(forbidden) = &self.guard_changes.forbidden else { return false };
         if self.refusals.get() >= MAX_REFUSALS || calls.iter().any(|call| call.choice != 0) {
             return false;
         }
@@ -115,8 +115,8 @@ impl Run<'_> {
         true
     }
 
-    /// Whether the model gets no tools: the guard closes the turn, or it was refused often enough.
+    /// Whether the model gets no tools: the guard closes the turn, or its answers were refused often enough.
     pub(crate) fn is_closed(&self) -> bool {
-        self.steer.close || self.refusals.get() >= MAX_REFUSALS
+        self.guard_changes.close || self.refusals.get() >= MAX_REFUSALS
     }
 }

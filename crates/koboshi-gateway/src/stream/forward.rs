@@ -1,7 +1,7 @@
-//! Forwarding: what the phase says is done with a frame; frames that must wait are buffered, the others go out.
+//! Forwards frames by the phase: frames that must wait are buffered, the others are sent.
 //!
-//! What is buffered is given to the writer when it goes out, not when it comes. What the client has not seen must not be in the writer's memory: a
-//! keep-alive would go on with it, and so would the next answer if this one fails.
+//! A buffered frame is given to the writer when it is sent, not when it comes. The writer must not remember what the client has not seen: a
+//! keep-alive frame would continue it, and so would the next answer if this one fails.
 
 use std::ops::Range;
 
@@ -19,22 +19,22 @@ use crate::stream::writer::StreamWriter;
 const MAX_BUFFERED: usize = 32 * 1024 * 1024;
 /// The same before content. Responses repeat instructions and tools of their request there, twice, and those of an agent are long.
 const MAX_BEFORE_CONTENT: usize = 8 * 1024 * 1024;
-/// What text in a frame of ours takes beside itself.
+/// The overhead of a frame of ours with text.
 const FRAME_BYTES: usize = 200;
 
-/// A frame that waits.
+/// A buffered frame.
 #[derive(Debug)]
 pub(crate) enum BufferedFrame {
-    /// The bytes as they came, and what they say: the writer must know it, and calls may have to be written in other words.
+    /// The original bytes, and their step: the writer needs it, and calls may have to be rewritten.
     Bytes(Bytes, Box<Step<'static>>),
-    /// What a frame of another dialect says.
+    /// The step of a frame in another dialect.
     Translation(Box<Step<'static>>),
     /// Text that continues an earlier answer.
     Text(String),
 }
 
 impl BufferedFrame {
-    /// The frame as the client gets it, now that it goes out.
+    /// The frame as the client gets it.
     pub(super) fn write(self, writer: &mut StreamWriter) -> Bytes {
         match self {
             Self::Bytes(raw, step) => writer.pass_on(raw, &step),
@@ -59,7 +59,7 @@ impl BufferedFrame {
     }
 }
 
-/// Frames that wait, in order.
+/// Buffered frames, in order.
 #[derive(Debug, Default)]
 pub(crate) struct Buffer {
     pub(super) frames: Vec<BufferedFrame>,
@@ -86,18 +86,18 @@ impl Buffer {
     }
 }
 
-/// Frames that go out next. Those of one block that go out as they are, side by side, go out as one slice of it.
+/// Frames to send next. Adjacent frames of one block that are sent unchanged are sent as one slice of it.
 #[derive(Default)]
 pub(crate) struct Outbox {
     frames: Vec<Bytes>,
-    /// The block that is being read.
+    /// The current block.
     block: Bytes,
-    /// The slice of it that comes after `frames`.
+    /// The slice of it that follows `frames`.
     slice: Option<Range<usize>>,
 }
 
 impl Outbox {
-    /// The frames that follow are of this block.
+    /// Begins a block: the next frames belong to it.
     pub(super) fn begin_block(&mut self, block: &Bytes) {
         self.close_slice();
         self.block = block.clone();
@@ -111,7 +111,7 @@ impl Outbox {
         }
     }
 
-    /// Adds a frame as it came.
+    /// Adds an unchanged frame.
     fn push_raw(&mut self, frame: &Frame) {
         match (frame.at(), &mut self.slice) {
             (Some(at), Some(slice)) if slice.end == at.start => slice.end = at.end,
@@ -131,7 +131,7 @@ impl Outbox {
 }
 
 impl Stream<'_, '_> {
-    /// Does with a frame what the phase says.
+    /// Applies the phase's decision to a frame.
     pub(super) fn forward(
         &mut self,
         judgement: Judgement,
@@ -171,13 +171,13 @@ impl Stream<'_, '_> {
         Ok(())
     }
 
-    /// Text that continues an earlier answer goes out in a frame of ours.
+    /// Sends text that continues an earlier answer, in a frame of ours.
     fn send_text(&mut self, text: &str) {
         self.delivered.push(text);
         self.outbox.push(self.run.writer.borrow_mut().text(text));
     }
 
-    /// A frame goes out: as it came, or as the client's dialect says it.
+    /// Sends a frame: unchanged, or in the client's dialect.
     fn send_frame(&mut self, frame: &Frame, data: &str, step: &Step<'_>) {
         self.delivered.push(step.text.as_deref().unwrap_or_default());
         let mut writer = self.run.writer.borrow_mut();
@@ -192,7 +192,7 @@ impl Stream<'_, '_> {
         }
     }
 
-    /// A frame as it came; in a list only its data.
+    /// An unchanged frame; in a list only its data.
     fn raw(&self, frame: &Frame, data: &str) -> Bytes {
         if self.run.writer.borrow_mut().writes_list() {
             Bytes::copy_from_slice(data.as_bytes())
@@ -201,7 +201,7 @@ impl Stream<'_, '_> {
         }
     }
 
-    /// Buffered frames go out.
+    /// Sends buffered frames.
     pub(super) fn release(&mut self, frames: Vec<BufferedFrame>) {
         let mut writer = self.run.writer.borrow_mut();
         for frame in frames {
@@ -209,7 +209,7 @@ impl Stream<'_, '_> {
         }
     }
 
-    /// Sends what goes out next, at the pace of the client.
+    /// Sends the outbox, at the pace of the client.
     pub(super) async fn flush(&mut self) {
         let Self { sender, outbox, keep_alive, .. } = self;
         for frame in outbox.frames.drain(..) {
@@ -223,7 +223,7 @@ impl Stream<'_, '_> {
     }
 }
 
-/// What it takes to keep what a frame says, beside the frame.
+/// The memory of a step, beside its frame.
 fn step_size(step: &Step<'_>) -> usize {
     let own = [&step.id, &step.model, &step.text, &step.thought, &step.signature, &step.refused];
     let calls = step.calls.iter().flat_map(|call| [&call.id, &call.name, &call.arguments, &call.signature]);

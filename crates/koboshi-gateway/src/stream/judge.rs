@@ -1,4 +1,4 @@
-//! Judging a frame: what it adds to the answer, whether it ends or breaks it, and whether the client may see it now.
+//! Judges a frame: what it adds to the answer, whether it ends or breaks it, and whether the client may see it now.
 
 use koboshi::fault::{Fault, Kind};
 use koboshi_wire::Dialect;
@@ -8,7 +8,7 @@ use koboshi_wire::sse::Framer;
 use koboshi_wire::step::{Step, Usage};
 use tokio::time::Instant;
 
-use crate::attempt::journey::Open;
+use crate::attempt::journey::OpenAttempt;
 use crate::attempt::not_an_answer;
 use crate::http::upstream::connection_fault::cut;
 use crate::stream::decode::{MAX_FRAME, malformed};
@@ -19,7 +19,7 @@ use crate::stream::phase::{FrameEvent, Phase};
 use crate::stream::resume::Continuation;
 use crate::stream::unary::filtered;
 
-/// What is known of an answer while it is received.
+/// The state of an answer while it is received.
 pub(crate) struct Answer {
     /// Cuts its blocks into frames.
     pub(super) framer: Framer,
@@ -35,18 +35,18 @@ pub(crate) struct Answer {
     pub(super) filtered: Option<Box<Fault>>,
     /// Choices that have begun, as bits.
     begun: u128,
-    /// When it last went on; keep-alives of the provider do not count.
+    /// When it last progressed; keep-alive frames of the provider do not count.
     pub(super) last_progress: Instant,
-    /// It has gone on since then.
+    /// Whether it has progressed since then.
     pub(super) has_progressed: bool,
     /// The first block has come.
     pub(super) has_begun: bool,
     pub(super) has_content: bool,
-    /// The provider's own tools were at work: an answer even where no word follows, but nothing that the client must see at once.
+    /// The provider's own tools were at work: an answer even where no text follows, but nothing that the client must see at once.
     has_hosted: bool,
-    /// It has gone on after its end, so only the end of its body is the end.
+    /// It continued after its end, so only the end of its body is the end.
     pub(super) ends_often: bool,
-    /// Its last end came alone, as those do that servers mean: one that comes along with content may not be the last.
+    /// Its last end came alone, as a final one does: an end together with content may not be the last.
     ended_alone: bool,
     /// The terminal mark has come.
     pub(super) is_done: bool,
@@ -59,7 +59,7 @@ pub(crate) enum AttemptError {
     Fault(Box<Fault>),
     /// It is another answer than the one that the client has begun to read.
     Differs(Box<Fault>),
-    /// The provider itself says that the model wrote a call that cannot be read.
+    /// The provider itself says that it cannot parse a call of the model.
     BrokenCall,
 }
 
@@ -69,7 +69,7 @@ impl From<Box<Fault>> for AttemptError {
     }
 }
 
-/// What a frame has for the client.
+/// What a frame contains for the client.
 pub(crate) struct Judgement {
     pub(super) event: FrameEvent,
     /// While resuming: the text by which the frame continues what the client has.
@@ -83,7 +83,7 @@ impl From<FrameEvent> for Judgement {
 }
 
 impl Stream<'_, '_> {
-    /// Judges what a frame says.
+    /// Judges the step of a frame.
     pub(super) fn judge(
         &mut self,
         step: &Step<'_>,
@@ -99,7 +99,7 @@ impl Stream<'_, '_> {
         self.learn_names(step, incoming.open);
         self.record(step, incoming)?;
         if self.dialect.has_optional_usage() && step.usage.is_some() && step.choices == 0 {
-            // The last frame of all has nothing but the usage; ours goes out instead, with what all answers cost.
+            // The last frame contains only the usage; ours is sent instead, with the cost of all answers.
             self.run.writer.borrow_mut().upstream_sends_usage();
             incoming.answer.is_done = incoming.answer.is_whole();
             return Ok(FrameEvent::Nothing.into());
@@ -112,7 +112,7 @@ impl Stream<'_, '_> {
                 let continued = resume.continued(&self.delivered.text, step);
                 let continuation = match continued {
                     Continuation::Text(text) => Some(text).filter(|text| !text.is_empty()),
-                    // Nothing at all is no other answer, but none.
+                    // An empty answer is no other answer, but none.
                     Continuation::Differs if !incoming.answer.has_content => {
                         return Err(not_an_answer().into());
                     }
@@ -128,7 +128,7 @@ impl Stream<'_, '_> {
         }
     }
 
-    /// Whether the frame states an error, or that the answer ended for one.
+    /// Whether the frame states an error, or that the answer ended with one.
     fn check_error(
         &self,
         step: &Step<'_>,
@@ -146,10 +146,10 @@ impl Stream<'_, '_> {
         Ok(())
     }
 
-    /// Learns the id and the model of the answer, for the frames that the gateway writes.
-    fn learn_names(&mut self, step: &Step<'_>, open: &Open) {
+    /// Takes the id and the model of the answer, for the frames that the gateway writes.
+    fn learn_names(&mut self, step: &Step<'_>, open: &OpenAttempt) {
         let mut writer = self.run.writer.borrow_mut();
-        // An id of another vendor is none of the client's.
+        // An id of another vendor means nothing to the client.
         if self.forwards_bytes
             && writer.names.id.is_empty()
             && let Some(id) = step.id.as_deref()
@@ -163,27 +163,29 @@ impl Stream<'_, '_> {
         }
     }
 
-    /// Adds what a frame says to the answer.
+    /// Adds a step to the answer.
     fn record(&mut self, step: &Step<'_>, incoming: &mut IncomingAnswer<'_, '_>) -> Result<(), AttemptError> {
         let IncomingAnswer { open, answer, .. } = incoming;
         if step.has_content() {
             if !answer.has_content {
                 answer.has_content = true;
-                open.observe_first_content();
+                open.observe_first_content(&self.run.core.state);
             }
             let calls = step.calls.iter().filter_map(|piece| piece.arguments.as_deref());
             open.attempt_guard
                 .count_text(step.text.as_deref().map_or(0, str::len) + calls.map(str::len).sum::<usize>());
         }
         if let Some(usage) = step.usage {
-            open.attempt_guard.set_usage(usage);
+            // Some dialects state it with every frame, or at the beginning.
+            let is_final = !step.finish.is_empty() || answer.is_whole();
+            open.attempt_guard.set_usage(usage, is_final);
             answer.usage = Some(usage);
         }
         answer.has_hosted |= step.hosted;
         answer.has_progressed |= step.has_content() || !step.finish.is_empty();
         self.delivered.beyond_text |= step.refusal || step.audio || step.other_text;
         for piece in &step.calls {
-            collect(&mut answer.calls, piece, self.run.plan.config.args.most_bytes).ok_or_else(too_long)?;
+            collect(&mut answer.calls, piece, self.run.plan.config.args.max_bytes).ok_or_else(too_long)?;
         }
         answer.begun |= step.speaking;
         if !step.finish.is_empty() {
@@ -195,7 +197,7 @@ impl Stream<'_, '_> {
         Ok(())
     }
 
-    /// Whether a content filter ended the answer, or a call that the provider could not read.
+    /// Whether a content filter ended the answer, or a call that the provider could not parse.
     fn check_finish(
         &self,
         step: &Step<'_>,
@@ -205,8 +207,8 @@ impl Stream<'_, '_> {
         let IncomingAnswer { open, journey, answer } = incoming;
         if step.finish.iter().any(|(_, reason)| reason == finish::CONTENT_FILTER) {
             let fault = journey.classify(&open.head, 200, data, false).unwrap_or_else(filtered);
-            // The client gets it as a finish reason. A call that the filter cut must not go out, and another target may be asked where the
-            // policy says so.
+            // The client gets it as a finish reason. A call that the filter cut must not be sent, and another target may be asked where the
+            // policy allows it.
             if self.phase.is_held() && (!answer.calls.is_empty() || journey.goes_around_filters()) {
                 return Err(fault.into());
             }
@@ -218,20 +220,20 @@ impl Stream<'_, '_> {
         Ok(())
     }
 
-    /// Whether a frame must not go out yet: before any content, in an answer with tool calls, where the whole answer is wanted first, and where
-    /// the client's dialect has no word for it that could commit the stream.
+    /// Whether a frame must wait: before any content, in an answer with tool calls, where the whole answer is needed first, and where
+    /// the client's dialect cannot express anything of it that could commit the stream.
     fn must_wait(&self, step: &Step<'_>, answer: &Answer) -> bool {
         let is_unheard = || !self.forwards_bytes && self.phase.is_held() && !is_heard(step);
         !answer.calls.is_empty() || !self.forwards_at_once() || !answer.has_content || is_unheard()
     }
 }
 
-/// Whether clients of every dialect hear something of this step.
+/// Whether clients of every dialect see something of this step.
 fn is_heard(step: &Step<'_>) -> bool {
     step.text.is_some() || step.thought.is_some() || step.refused.is_some()
 }
 
-/// Whether a step, without its calls, says something that a frame of another dialect may say.
+/// Whether a step, without its calls, contains something that another dialect can express.
 fn says_something(step: &Step<'_>) -> bool {
     is_heard(step) || step.signature.is_some() || step.block.is_some() || step.item.is_some()
 }
@@ -259,7 +261,7 @@ impl Answer {
         }
     }
 
-    /// A choice has ended, for this reason.
+    /// Records that a choice has ended.
     fn end_choice(&mut self, choice: u32, reason: &str, dialect: Dialect) {
         let known = self.finishes.iter_mut().find(|(other, _)| *other == choice);
         match known.filter(|_| dialect.repeats_finish()) {
@@ -280,14 +282,14 @@ impl Answer {
         self.finishes.iter().fold(0, |bits, (choice, _)| bits | bit(*choice))
     }
 
-    /// Whether this many choices have come and ended, and nothing can follow but the cost. A call may be followed by another one whatever was
-    /// said of the end, and a choice that has not begun by its beginning.
+    /// Whether this many choices have ended, and only the cost can follow. Another call may follow a call, whatever the end said,
+    /// and a choice that has not begun may still begin.
     pub(super) fn has_all_choices(&self, choices: u32) -> bool {
         let ended = self.ended_choices().count_ones();
         self.has_content && self.ended_alone && self.calls.is_empty() && self.is_whole() && ended >= choices
     }
 
-    /// The answer has ended: whether it is whole and says something. One that continues another may be empty.
+    /// Checks an answer that has ended: whether it is complete and contains something. One that continues another may be empty.
     pub(super) fn check(&self, phase: &Phase) -> Result<(), AttemptError> {
         if !self.is_whole() {
             return Err(cut("the stream ended before the answer was whole").into());
@@ -306,7 +308,7 @@ impl Answer {
     }
 }
 
-/// The answer, or a part of it, is longer than the gateway buffers.
+/// The fault of an answer that is longer than the gateway buffers.
 pub(super) fn too_long() -> Box<Fault> {
     Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"))
 }

@@ -1,7 +1,7 @@
-//! Keeping a silent stream open: while there is nothing to send, the client gets the head and keep-alive frames.
+//! Keeps a silent stream open: while there is nothing to send, the client gets the head and keep-alive frames.
 //!
-//! For the first while (`serve.first_byte_hold`) nothing goes out at all, so that every fault stays invisible. Then the head goes out, and keep-alive
-//! frames follow. They do not touch the upstream's timeouts: a frame of ours is no sign that the provider is alive.
+//! For a first while (`serve.first_byte_hold`) nothing is sent at all, so that every fault stays invisible. Then the head is sent, and keep-alive
+//! frames follow. They do not affect the upstream's timeouts: a frame of ours is no sign that the provider is alive.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -23,17 +23,17 @@ pub(crate) struct KeepAliveTimer<'t> {
 }
 
 impl<'t> KeepAliveTimer<'t> {
-    /// The first frame goes out after `first`, the others `every` so often.
+    /// Sends the first frame after `first`, the others at intervals of `every`.
     pub(crate) fn new(sender: &'t ResponseSender, first: Duration, every: Duration) -> Self {
         Self { sender, every, next: Instant::now() + first, alarm: None }
     }
 
-    /// Something was sent: the time to the next frame begins again.
+    /// Restarts the interval, because something was sent.
     pub(crate) fn restart(&mut self) {
         self.next = Instant::now() + self.every;
     }
 
-    /// Runs work that may take long, and keeps the stream of this request open meanwhile. The caller pins the work: a future that is handed over
+    /// Runs work that may take long, and keeps the stream of this request open meanwhile. The caller pins the work: a future passed by value
     /// is stored twice.
     pub(crate) async fn during<T>(
         &mut self,

@@ -1,24 +1,25 @@
-//! One stream from the first attempt to the last frame: attempts are made until the client has a whole answer, or an error.
+//! One stream from the first attempt to the last frame: makes attempts until the client has a whole answer, or an error.
 
 use std::sync::Arc;
 
-use koboshi::fault::Fault;
+use koboshi::fault::{Fault, Kind};
 use koboshi::remedy::Remedy;
 use koboshi_config::gateway::Commit;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::Turn;
+use koboshi_wire::any::AttemptMode;
 use koboshi_wire::sse::Frame;
 use koboshi_wire::step::Usage;
 use serde_json::{Value, json};
 
-use crate::attempt::journey::{Journey, JourneyEnd, Open};
+use crate::attempt::journey::{Journey, JourneyEnd, OpenAttempt};
 use crate::http::response_future::ResponseSender;
 use crate::http::upstream::mark::SIMULATED;
 use crate::reply::stream_head;
 use crate::route::target::Target;
 use crate::shared::attempt_guard::WithdrawReason;
-use crate::stream::firewall::{CallsError, broken_call, hopeless};
-use crate::stream::forbidden::turn_after;
+use crate::shared::notice::Notice;
+use crate::stream::firewall::{CallsError, broken_call, end_uncorrectable};
+use crate::stream::forbidden::mode_after;
 use crate::stream::forward::Outbox;
 use crate::stream::judge::{Answer, AttemptError, too_long};
 use crate::stream::keep_alive::KeepAliveTimer;
@@ -34,29 +35,31 @@ pub(crate) struct Stream<'s, 'r> {
     pub(super) keep_alive: KeepAliveTimer<'s>,
     pub(super) phase: Phase,
     pub(super) delivered: DeliveredContent,
-    /// Frames that go out next.
+    /// Frames to send next.
     pub(super) outbox: Outbox,
-    /// What the target that answers speaks.
+    /// The dialect of the target that answers.
     pub(super) dialect: Dialect,
-    /// Its frames go out as the bytes that they are.
+    /// Its frames are sent unchanged.
     pub(super) forwards_bytes: bool,
     pub(super) cost: TotalCost,
-    /// What the first frame says about the answer as a whole.
+    /// What the first frame states about the whole answer.
     pub(super) annotation: Option<Value>,
-    /// The answer was text and nothing else, to its own end.
+    /// The answer was only text, to its own end.
     pub(super) is_plain_text: bool,
+    /// Why the last attempt broke.
+    broken: Option<Kind>,
 }
 
-/// What all answers of a stream cost together.
+/// The cost of all answers of a stream together.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TotalCost {
     sum: Usage,
-    /// An answer has stated its cost.
+    /// Whether an answer has stated its cost.
     is_stated: bool,
 }
 
 impl TotalCost {
-    /// Adds what an answer cost, and what it stated of that.
+    /// Adds the cost of an answer, and what it stated of it.
     pub(super) fn add(&mut self, cost: Usage, stated: Option<Usage>) {
         self.sum = self.sum.plus(cost);
         self.is_stated |= stated.is_some();
@@ -68,7 +71,7 @@ impl TotalCost {
     }
 }
 
-/// How a stream ended of which the client has seen content.
+/// The end of a stream whose content the client has seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// With a whole answer.
@@ -79,12 +82,12 @@ pub(crate) enum Outcome {
 
 /// One attempt while its answer is received.
 pub(crate) struct IncomingAnswer<'i, 'j> {
-    pub(super) open: &'i mut Open,
+    pub(super) open: &'i mut OpenAttempt,
     pub(super) journey: &'i Journey<'j>,
     pub(super) answer: &'i mut Answer,
 }
 
-/// Why an attempt brought no whole answer.
+/// Why an attempt yielded no whole answer.
 enum Failure {
     /// It failed with this; another attempt may be made.
     Attempt(Box<Fault>),
@@ -100,7 +103,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         Self {
             run,
             sender,
-            keep_alive: KeepAliveTimer::new(sender, serve.hold, serve.keep_alive_every),
+            keep_alive: KeepAliveTimer::new(sender, serve.first_byte_hold, serve.keep_alive_every),
             phase: Phase::default(),
             delivered: DeliveredContent::default(),
             outbox: Outbox::default(),
@@ -109,32 +112,41 @@ impl<'s, 'r> Stream<'s, 'r> {
             cost: TotalCost::default(),
             annotation: None,
             is_plain_text: false,
+            broken: None,
         }
     }
 
-    /// The first frame says this about the answer as a whole.
+    /// Adds an annotation about the whole answer to the first frame.
     pub(crate) fn annotated(mut self, annotation: Value) -> Self {
         self.annotation = Some(annotation);
         self.run.writer.borrow_mut().write_all_frames();
         self
     }
 
-    /// The text of the answer, if it was text and nothing else and all of it is known.
+    /// The text of the answer, if it was only text and all of it is known.
     pub(crate) fn plain_text(&self) -> Option<&str> {
         (self.is_plain_text && !self.delivered.is_partial).then_some(self.delivered.text.as_str())
     }
 
-    /// Makes attempts until the client has a whole answer. Gives an error only while the client has seen no content; after that the error went
-    /// out in the stream.
+    /// Makes attempts until the client has a whole answer. Returns an error only while the client has seen no content; after that the error is
+    /// sent in the stream.
     pub(crate) async fn serve(&mut self, journey: &mut Journey<'_>) -> Result<Outcome, JourneyEnd> {
         loop {
             let Err(failure) = self.attempt(journey).await else { return Ok(Outcome::Whole) };
             let can_retry = matches!(failure, Failure::Attempt(_));
-            let failed = AttemptFailure { can_retry, can_resume: self.delivered.can_resume() };
+            let can_resume = self.delivered.can_resume() || self.run.context.can_rewind();
+            let failed = AttemptFailure { can_retry, can_resume };
             let (phase, action) = std::mem::take(&mut self.phase).on_failure(failed);
             self.phase = phase;
             let (ended, recovery) = match failure {
-                Failure::Attempt(_) if action == FailureAction::Retry => continue,
+                Failure::Attempt(fault) if action == FailureAction::Retry => {
+                    self.broken = Some(fault.kind);
+                    if self.run.context.notices.is_some() {
+                        // Notices keep their place among the pieces.
+                        self.sender.drained().await;
+                    }
+                    continue;
+                }
                 Failure::Attempt(fault) => (journey.give_up(fault), "error"),
                 Failure::Request(ended) => (ended, "error"),
                 Failure::Differs(ended) => (ended, "differs"),
@@ -150,33 +162,58 @@ impl<'s, 'r> Stream<'s, 'r> {
     /// One attempt: a target begins to answer, its frames are received, the whole answer is finished.
     async fn attempt(&mut self, journey: &mut Journey<'_>) -> Result<(), Failure> {
         let mut open = self.open(journey).await.map_err(Failure::Request)?;
+        if self.must_rewind(&open.target) {
+            self.rewind();
+        }
         self.begin(&open);
         match self.receive(&mut open, journey).await {
             Ok(answer) => match Box::pin(self.finish(journey, open, answer)).await {
                 Ok(()) => Ok(()),
                 Err(error) => Err(self.calls_failed(error)),
             },
-            Err(AttemptError::BrokenCall) => Err(self.calls_failed(hopeless(journey, open))),
-            Err(AttemptError::Differs(fault)) => {
+            Err(AttemptError::BrokenCall) => Err(self.calls_failed(end_uncorrectable(journey, open))),
+            Err(AttemptError::Differs(fault)) if self.run.context.can_rewind() => {
                 journey.withdraw(open, WithdrawReason::Differs, None);
-                Err(Failure::Differs(journey.give_up(fault)))
+                self.delivered.beyond_text = true;
+                Err(Failure::Attempt(fault))
+            }
+            Err(AttemptError::Differs(fault)) => {
+                let place = open.place;
+                journey.withdraw(open, WithdrawReason::Differs, None);
+                Err(Failure::Differs(journey.give_up_after_other_answer(fault, place)))
             }
             Err(AttemptError::Fault(fault)) => Err(self.failed(journey, open, fault)),
         }
     }
 
-    /// Asks targets until one begins to answer. One that can is given the text that the client has.
-    async fn open(&mut self, journey: &mut Journey<'_>) -> Result<Box<Open>, JourneyEnd> {
+    /// Whether the client must begin the answer again: it can, and this target cannot continue what the client has.
+    fn must_rewind(&self, target: &Target) -> bool {
+        let continues =
+            self.delivered.refused_at.is_some() || self.delivered.can_resume() && target.prefills();
+        self.phase.is_resuming() && self.run.context.can_rewind() && !continues
+    }
+
+    /// The client begins the answer again: it has nothing now.
+    fn rewind(&mut self) {
+        let kind = self.broken.unwrap_or(Kind::ConnectionClosed);
+        self.run.context.notify(|| Notice::Rewind { kind });
+        self.run.core.state.meters.recovery("rewound");
+        self.phase = Phase::Held;
+        self.delivered = DeliveredContent::default();
+    }
+
+    /// Asks targets until one begins to answer. A target that supports it gets the text that the client has.
+    async fn open(&mut self, journey: &mut Journey<'_>) -> Result<Box<OpenAttempt>, JourneyEnd> {
         let run = self.run;
         let text = &self.delivered.text;
         let refused = run.refused.take();
         let calls = refused.corrected();
-        let resuming = self.phase.is_resuming() && calls.is_empty();
+        let resuming = self.phase.is_resuming() && calls.is_empty() && self.delivered.can_resume();
         let mut make = |target: &Target| {
             if resuming && target.prefills() {
-                run.write(target, &Turn::Prefill(text))
+                run.write(target, &AttemptMode::Prefill(text))
             } else {
-                run.write(target, &turn_after(&calls, text))
+                run.write(target, &mode_after(&calls, text))
             }
         };
         let opened = {
@@ -193,7 +230,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         opened
     }
 
-    /// Frames that the gateway writes say by themselves that they are made up; those that pass as bytes say it already.
+    /// Marks the frames that the gateway writes as made up; frames that are sent unchanged are marked already.
     fn annotate_simulated(&mut self, target: &Target) {
         if !self.phase.is_held() || (self.annotation.is_none() && !target.is_simulated()) {
             return;
@@ -210,8 +247,8 @@ impl<'s, 'r> Stream<'s, 'r> {
         self.annotation = Some(annotation).filter(|all| all.as_object().is_some_and(|all| !all.is_empty()));
     }
 
-    /// An answer begins. Nothing of an attempt that the client has not seen counts for it.
-    fn begin(&mut self, open: &Open) {
+    /// Begins an answer. Nothing of an attempt that the client has not seen counts for it.
+    fn begin(&mut self, open: &OpenAttempt) {
         self.dialect = self.run.target_dialect(&open.target);
         let mut writer = self.run.writer.borrow_mut();
         let is_native = self.dialect == writer.dialect();
@@ -227,18 +264,22 @@ impl<'s, 'r> Stream<'s, 'r> {
                     None => Resume::new(ResumeFrom::Start),
                 };
             }
-            Phase::Committed | Phase::JourneyEnd => {}
+            Phase::Committed | Phase::Ended => {}
         }
         writer.forward_signatures(is_native);
         self.forwards_bytes = is_native && writer.lets_bytes_pass();
     }
 
-    /// Receives an answer to its end; what the client may see goes out.
-    async fn receive(&mut self, open: &mut Open, journey: &Journey<'_>) -> Result<Answer, AttemptError> {
+    /// Receives an answer to its end, and sends what the client may see.
+    async fn receive(
+        &mut self,
+        open: &mut OpenAttempt,
+        journey: &Journey<'_>,
+    ) -> Result<Answer, AttemptError> {
         let mut answer = Answer::new(self.dialect);
         let mut incoming = IncomingAnswer { open, journey, answer: &mut answer };
         let received = self.receive_frames(&mut incoming).await;
-        // What was forwarded before a failure counts as delivered, so it must go out.
+        // What was forwarded before a failure counts as delivered, so it must be sent.
         self.flush().await;
         received.map(|()| answer)
     }
@@ -263,7 +304,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         incoming.answer.check(&self.phase)
     }
 
-    /// What happens to every frame.
+    /// The three steps of every frame.
     fn take_frame(
         &mut self,
         frame: &Frame,
@@ -275,8 +316,8 @@ impl<'s, 'r> Stream<'s, 'r> {
         self.forward(judgement, frame, &data, &step, incoming)
     }
 
-    /// The attempt failed with a fault: whether another may be made.
-    fn failed(&mut self, journey: &mut Journey<'_>, open: Box<Open>, fault: Box<Fault>) -> Failure {
+    /// Handles a failed attempt: whether another may be made.
+    fn failed(&mut self, journey: &mut Journey<'_>, open: Box<OpenAttempt>, fault: Box<Fault>) -> Failure {
         let target = Arc::clone(&open.target);
         let remedy = journey.after(open, fault.clone());
         let can_retry = self.phase.is_held() && journey.trim(&target, remedy)
@@ -284,10 +325,10 @@ impl<'s, 'r> Stream<'s, 'r> {
         if can_retry { Failure::Attempt(fault) } else { Failure::Request(journey.give_up(fault)) }
     }
 
-    /// The answer's tool calls cannot go out: whether another attempt may be made.
+    /// Handles tool calls that cannot be sent: whether another attempt may be made.
     fn calls_failed(&mut self, error: CallsError) -> Failure {
         match error {
-            CallsError::JourneyEnd(ended) => Failure::Request(ended),
+            CallsError::Ended(ended) => Failure::Request(ended),
             CallsError::Elsewhere => Failure::Attempt(broken_call()),
             CallsError::Refused => {
                 self.delivered.refused_at = Some(self.delivered.text.len());
@@ -296,7 +337,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         }
     }
 
-    /// Ends the stream with an error, in the client's dialect. `recovery` is the name that counts it.
+    /// Ends the stream with an error, in the client's dialect. `recovery` is its name in the metrics.
     async fn send_error(&mut self, ended: &JourneyEnd, recovery: &'static str) {
         let run = self.run;
         let meters = &run.core.state.meters;
@@ -315,7 +356,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         self.sender.send(frame).await;
     }
 
-    /// The client sees content from here on: the head goes out, then the annotation.
+    /// Commits the stream: sends the head, then the annotation. From here on the client sees content.
     pub(super) fn commit(&mut self, journey: &Journey<'_>) {
         let run = self.run;
         run.disclose(|facts| facts.tried(journey));
@@ -325,7 +366,7 @@ impl<'s, 'r> Stream<'s, 'r> {
         }
     }
 
-    /// Whether content goes out as it comes.
+    /// Whether content is sent as it comes.
     pub(super) fn forwards_at_once(&self) -> bool {
         self.run.commit == Commit::First
     }

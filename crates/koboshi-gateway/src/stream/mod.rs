@@ -10,18 +10,18 @@
 //!
 //! [`Stream::serve`](machine::Stream::serve) makes attempts until one answer is whole. Within an attempt every frame takes three steps:
 //!
-//! 1. **[`decode`]** reads the next block within its timeout, cuts it into frames and reads what a frame says (a `Step`, in no dialect).
-//! 2. **[`judge`]** adds the step to the [`Answer`](judge::Answer) and gives an event: nothing for the client, must wait, content; or the error that ends
-//!    the attempt. An answer is whole when every choice that began has its finish reason: the terminal mark alone proves nothing, and its absence
-//!    does no harm.
-//! 3. **[`forward`]** asks the phase what to do with the event and does it. Frames of the client's own dialect go out as the bytes that they were;
+//! 1. **[`decode`]** reads the next block within its timeout, cuts it into frames and decodes each (to a `Step`, in no dialect).
+//! 2. **[`judge`]** adds the step to the [`Answer`](judge::Answer) and returns an event: nothing for the client, must wait, content;
+//!    or the error that ends the attempt. An answer is whole when every choice that began has its finish reason: the terminal mark alone
+//!    proves nothing, and its absence does no harm.
+//! 3. **[`forward`]** asks the phase what to do with the event and does it. Frames of the client's own dialect are sent unchanged;
 //!    those of another dialect, and all frames after a change of target, are written by the [`StreamWriter`](writer::StreamWriter).
 //!
-//! [`finish`] ends a whole answer: its tool calls pass the [`firewall`], what was buffered goes out, and the end.
+//! [`finish`] ends a whole answer: its tool calls pass the [`firewall`], the buffer is sent, and the end.
 //!
 //! # Phases and events
 //!
-//! [`Phase`](phase::Phase) says what the client has, and holds the data of that. Its three functions are this table; a test reads them against it.
+//! [`Phase`](phase::Phase) is what the client has, with its data. Its three functions are this table; a test compares them with it.
 //!
 //! | phase \ event | nothing | wait | content | whole | failed, can retry and resume | failed, can retry | failed, final |
 //! |---|---|---|---|---|---|---|---|
@@ -31,8 +31,8 @@
 //! | ended | skip | skip | skip | nothing | nothing | nothing | nothing |
 //!
 //! A cell names the next phase where it changes. *Commit* sends the head, the buffer and the frame. *Retry* drops the buffer and asks the next target,
-//! invisibly in `held`. *Report* gives the error to the caller, who still may answer something else; *error frame* tells it in the stream. A
-//! stream can be resumed while the client has nothing but text ([`DeliveredContent`](phase::DeliveredContent)).
+//! invisibly in `held`. *Report* returns the error to the caller, who may still send another answer; *error frame* sends it in the stream. A
+//! stream can be resumed while the client has only text ([`DeliveredContent`](phase::DeliveredContent)).
 
 pub(crate) mod blocks;
 pub(crate) mod decode;

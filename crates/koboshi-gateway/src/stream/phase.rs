@@ -1,6 +1,6 @@
 //! What the client of a stream has, and what follows from that for a frame, a whole answer and a failure: the table of [`stream`](crate::stream).
 //!
-//! The functions are pure: a phase and an event give the next phase and what is to be done.
+//! The functions are pure: a phase and an event yield the next phase and an action.
 
 use crate::stream::resume::{Resume, ResumeFrom};
 
@@ -10,29 +10,29 @@ const MAX_RESUMED: usize = 1024 * 1024;
 /// What the client has of the stream.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// No content; the head and keep-alives at most.
+    /// No content; the head and keep-alive frames at most.
     #[default]
     Held,
-    /// Content of the attempt that answers now.
+    /// Content of the current attempt.
     Committed,
-    /// Content of an earlier attempt. The answer that comes now must continue it, which this compares.
+    /// Content of an earlier attempt. The current answer must continue it, which this checks.
     Resuming(Resume),
     /// Everything that it will get.
-    JourneyEnd,
+    Ended,
 }
 
-/// What a frame has for the client.
+/// What a frame contains for the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameEvent {
     /// Nothing.
     Nothing,
-    /// Something that must wait: content has not come yet, or the answer must be whole first.
+    /// Something that must wait: there was no content yet, or the answer must be complete first.
     Wait,
     /// Content.
     Content,
 }
 
-/// What is done with a frame.
+/// The action for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameAction {
     Skip,
@@ -42,7 +42,7 @@ pub(crate) enum FrameAction {
     Forward,
 }
 
-/// What is done with an answer that is whole.
+/// The action for a whole answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WholeAction {
     /// Send the head, then as `Finish`.
@@ -52,7 +52,7 @@ pub(crate) enum WholeAction {
     Nothing,
 }
 
-/// An attempt has failed.
+/// A failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AttemptFailure {
     /// Another attempt may be made.
@@ -61,12 +61,12 @@ pub(crate) struct AttemptFailure {
     pub(crate) can_resume: bool,
 }
 
-/// What is done about a failed attempt.
+/// The action for a failed attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FailureAction {
     /// Ask the next target.
     Retry,
-    /// Give the error to the caller: the client has seen nothing.
+    /// Return the error to the caller: the client has seen nothing.
     Report,
     /// Send the error as the last frame.
     ErrorFrame,
@@ -74,10 +74,10 @@ pub(crate) enum FailureAction {
 }
 
 impl Phase {
-    /// A frame of the answer was judged.
+    /// For a frame of the answer that was judged.
     pub(crate) fn on_frame(self, event: FrameEvent) -> (Self, FrameAction) {
         match (self, event) {
-            (Self::JourneyEnd, _) => (Self::JourneyEnd, FrameAction::Skip),
+            (Self::Ended, _) => (Self::Ended, FrameAction::Skip),
             (phase, FrameEvent::Nothing) => (phase, FrameAction::Skip),
             (phase, FrameEvent::Wait) => (phase, FrameAction::Buffer),
             (Self::Held, FrameEvent::Content) => (Self::Committed, FrameAction::Commit),
@@ -85,26 +85,26 @@ impl Phase {
         }
     }
 
-    /// The answer is whole, and its tool calls may go out.
+    /// For an answer that is whole, and whose tool calls may be sent.
     pub(crate) fn on_whole(self) -> (Self, WholeAction) {
         let action = match self {
             Self::Held => WholeAction::CommitAndFinish,
             Self::Committed | Self::Resuming(_) => WholeAction::Finish,
-            Self::JourneyEnd => WholeAction::Nothing,
+            Self::Ended => WholeAction::Nothing,
         };
-        (Self::JourneyEnd, action)
+        (Self::Ended, action)
     }
 
-    /// The attempt has failed.
+    /// For an attempt that failed.
     pub(crate) fn on_failure(self, failed: AttemptFailure) -> (Self, FailureAction) {
         match self {
             Self::Held if failed.can_retry => (Self::Held, FailureAction::Retry),
-            Self::Held => (Self::JourneyEnd, FailureAction::Report),
+            Self::Held => (Self::Ended, FailureAction::Report),
             Self::Committed | Self::Resuming(_) if failed.can_retry && failed.can_resume => {
                 (Self::Resuming(Resume::new(ResumeFrom::Start)), FailureAction::Retry)
             }
-            Self::Committed | Self::Resuming(_) => (Self::JourneyEnd, FailureAction::ErrorFrame),
-            Self::JourneyEnd => (Self::JourneyEnd, FailureAction::Nothing),
+            Self::Committed | Self::Resuming(_) => (Self::Ended, FailureAction::ErrorFrame),
+            Self::Ended => (Self::Ended, FailureAction::Nothing),
         }
     }
 
@@ -124,9 +124,9 @@ impl Phase {
 pub(crate) struct DeliveredContent {
     /// Its text, as long as a resumed answer could need it.
     pub(crate) text: String,
-    /// Some text is not kept here.
+    /// Whether some text is not kept.
     pub(crate) is_partial: bool,
-    /// Something that no other answer can continue: a refusal, sound, another choice.
+    /// Whether it contains something that no other answer can continue: a refusal, sound, another choice.
     pub(crate) beyond_text: bool,
     /// The length of the text when an answer was refused for what the guard forbids.
     pub(crate) refused_at: Option<usize>,
@@ -135,12 +135,12 @@ pub(crate) struct DeliveredContent {
 impl DeliveredContent {
     /// Whether another answer can continue it.
     pub(crate) fn can_resume(&self) -> bool {
-        // What another model would say after a refused answer is not what the client has begun to read.
+        // After a refused answer another model would write something else than the client has begun to read.
         let goes_on = self.refused_at.is_none_or(|at| at == self.text.len());
         goes_on && !self.beyond_text && self.text.len() < MAX_RESUMED
     }
 
-    /// Adds text. A stream that cannot be resumed any more needs no memory either.
+    /// Adds text. A stream that can no longer be resumed needs no memory either.
     pub(crate) fn push(&mut self, text: &str) {
         if self.can_resume() {
             self.text.push_str(text);
@@ -163,7 +163,7 @@ mod tests {
             "held" => Phase::Held,
             "committed" => Phase::Committed,
             "resuming" => resuming(),
-            "ended" => Phase::JourneyEnd,
+            "ended" => Phase::Ended,
             other => panic!("{other} is no phase"),
         }
     }
@@ -176,7 +176,8 @@ mod tests {
         AttemptFailure { can_retry: false, can_resume: false },
     ];
 
-    /// What the functions say, as a row of the table: three frames, a whole answer, and failures that can be resumed, only retried, and neither.
+    /// The results of the functions, as a row of the table: three frames, a whole answer, and failures that can be resumed, only retried,
+    /// and neither.
     fn row(name: &str) -> Vec<String> {
         let changed = |next: Phase, action: String| {
             if next == phase(name) { action } else { format!("**{}**: {action}", of(&next)) }
@@ -201,7 +202,7 @@ mod tests {
             Phase::Held => "held",
             Phase::Committed => "committed",
             Phase::Resuming(_) => "resuming",
-            Phase::JourneyEnd => "ended",
+            Phase::Ended => "ended",
         }
     }
 
@@ -248,11 +249,11 @@ mod tests {
                 Phase::Held => Phase::Held,
                 Phase::Committed => Phase::Committed,
                 Phase::Resuming(_) => resuming(),
-                Phase::JourneyEnd => Phase::JourneyEnd,
+                Phase::Ended => Phase::Ended,
             };
             for event in FRAMES {
                 let (next, action) = again().on_frame(event);
-                assert!(*phase != Phase::JourneyEnd || action == FrameAction::Skip);
+                assert!(*phase != Phase::Ended || action == FrameAction::Skip);
                 follow(&next, depth - 1, commits + u32::from(action == FrameAction::Commit));
             }
             let (next, action) = again().on_whole();
@@ -260,10 +261,7 @@ mod tests {
             for failed in FAILURES {
                 let (next, action) = again().on_failure(failed);
                 let hides = matches!(action, FailureAction::Report);
-                assert!(
-                    !hides || commits == 0,
-                    "what the client has seen is never answered by something else"
-                );
+                assert!(!hides || commits == 0, "after content the client never gets another answer");
                 follow(&next, depth - 1, commits);
             }
         }

@@ -1,14 +1,16 @@
-//! Resuming a text that broke off: what of a second answer continues it.
+//! Resumes a text that broke off: finds the part of a second answer that continues it.
 //!
-//! The client has seen a part of an answer. A second answer may only continue it: what it repeats is taken away, and at the first
+//! The client has seen a part of an answer. A second answer may only continue it: its repetition of that part is removed, and at the first
 //! character that differs the stream ends, because two different answers are never joined. A target that was given the beginning
-//! (prefill) continues where it ended, or repeats a little, or begins from the start; the text itself tells which.
+//! (prefill) continues where it ended, or repeats a little, or begins from the start; the text itself shows which. It does not distinguish a
+//! continuation from an answer that begins differently: so only targets that are known to support prefill are given the beginning
+//! (`route::capability`), and one that begins like the sent text and then differs is another answer all the same.
 
 use koboshi_wire::step::Step;
 
-/// The least overlap that counts as a repetition: shorter ones happen by chance.
-const LEAST_OVERLAP: usize = 12;
-/// The bytes of a continuation that are read before it is decided how it begins.
+/// The shortest overlap that counts as a repetition: shorter ones occur by chance.
+const MIN_OVERLAP: usize = 12;
+/// How many bytes of a continuation are buffered before it is decided how it begins.
 const READ_AHEAD: usize = 64;
 
 /// Where the new answer begins.
@@ -16,7 +18,7 @@ const READ_AHEAD: usize = 64;
 pub(crate) enum ResumeFrom {
     /// At the start.
     Start,
-    /// After the text so far, which the target was given.
+    /// After the sent text, which the target was given.
     Prefill,
 }
 
@@ -32,7 +34,7 @@ pub(crate) struct Resume {
     continues: bool,
 }
 
-/// What a piece of the new answer is.
+/// The relation of a piece of the new answer to the sent text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Continuation {
     /// It continues the sent text by this, which may be empty.
@@ -46,7 +48,7 @@ impl Resume {
         Self { from, repeated: 0, waiting: String::new(), continues: false }
     }
 
-    /// For an answer that follows what was sent, whatever it says: the model has read its own words.
+    /// For an answer that follows the sent text, whatever it contains: the model has read its own words.
     pub(crate) fn following() -> Self {
         Self { continues: true, ..Self::new(ResumeFrom::Start) }
     }
@@ -79,7 +81,7 @@ impl Resume {
         }
     }
 
-    /// The new answer has ended.
+    /// Takes the end of the new answer.
     fn end(&mut self, sent: &str) -> Continuation {
         match self.from {
             _ if self.continues => Continuation::Text(String::new()),
@@ -89,7 +91,7 @@ impl Resume {
         }
     }
 
-    /// Takes away what repeats the sent text; gives what comes after it.
+    /// Removes what repeats the sent text; returns what follows it.
     fn compare(&mut self, sent: &str) -> Continuation {
         let rest = sent.as_bytes().get(self.repeated..).unwrap_or_default();
         let new = self.waiting.as_bytes();
@@ -107,12 +109,16 @@ impl Resume {
     }
 
     fn continue_from(&mut self, sent: &str, ended: bool) -> Continuation {
-        // It may have begun from the start after all; a few characters alike are no proof of that.
-        let from_start = self.waiting.len() >= LEAST_OVERLAP.min(sent.len())
+        // It may have begun from the start after all; a few equal characters are no proof of that.
+        let from_start = self.waiting.len() >= MIN_OVERLAP.min(sent.len())
             && (sent.starts_with(self.waiting.as_str()) || self.waiting.starts_with(sent));
         if !sent.is_empty() && from_start && self.waiting.len() >= READ_AHEAD.min(sent.len()) {
             self.from = ResumeFrom::Start;
             return self.compare(sent);
+        }
+        let is_decided = ended || !sent.starts_with(self.waiting.as_str());
+        if is_decided && alike(sent, &self.waiting) >= MIN_OVERLAP {
+            return Continuation::Differs;
         }
         if !ended && self.waiting.len() < READ_AHEAD {
             return Continuation::Text(String::new());
@@ -124,10 +130,16 @@ impl Resume {
     }
 }
 
+/// How many bytes both begin with; surrounding whitespace is no proof.
+fn alike(sent: &str, new: &str) -> usize {
+    let same = sent.bytes().zip(new.bytes()).take_while(|(left, right)| left == right).count();
+    new.as_bytes().get(..same).unwrap_or_default().trim_ascii().len()
+}
+
 /// How much of the beginning of `new` repeats the end of `sent`.
 fn overlap(sent: &str, new: &str) -> usize {
-    let most = new.len().min(sent.len()).min(400);
-    (LEAST_OVERLAP..=most)
+    let max_overlap = new.len().min(sent.len()).min(400);
+    (MIN_OVERLAP..=max_overlap)
         .rev()
         .filter(|length| new.is_char_boundary(*length))
         .find(|length| new.get(..*length).is_some_and(|start| sent.ends_with(start)))
@@ -198,6 +210,18 @@ mod tests {
         for piece in [1, 9, 1000] {
             assert_eq!(run(ResumeFrom::Prefill, &WHOLE[..70], WHOLE, piece).as_deref(), Some(WHOLE));
         }
+    }
+
+    #[test]
+    fn a_target_that_begins_from_the_start_and_then_differs_is_noticed() {
+        for other in ["The doll falls on its face.", "The doll falls seven times", &WHOLE[..40]] {
+            for piece in [1, 9, 1000] {
+                assert_eq!(run(ResumeFrom::Prefill, &WHOLE[..70], other, piece), None, "{other}");
+            }
+        }
+        let begins_alike = "The doll is old.";
+        let joined = format!("{}{begins_alike}", &WHOLE[..70]);
+        assert_eq!(run(ResumeFrom::Prefill, &WHOLE[..70], begins_alike, 1), Some(joined), "a few letters");
     }
 
     #[test]

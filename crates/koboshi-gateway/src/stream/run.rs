@@ -1,4 +1,4 @@
-//! What stays the same for one request whoever is asked: the request itself, the chain, and how a target's version of it is written.
+//! What stays the same for one request, whichever target is asked: the request itself, the chain, and how a target's version of it is written.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -9,32 +9,33 @@ use koboshi::fault::{Fault, Kind, Sub};
 use koboshi_config::gateway::Commit;
 use koboshi_store::EntryKind;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Edits, Mending, Request, Turn, WrittenRequest};
+use koboshi_wire::any::{AttemptMode, Edits, HistoryRepair, Request, WrittenRequest};
 use koboshi_wire::form::trim::trim;
 use serde_json::json;
 
 use crate::attempt::Shape;
-use crate::attempt::journey::{ChangeRequest, Journey, Open};
+use crate::attempt::journey::{ChangeRequest, Journey, OpenAttempt};
 use crate::route::plan::Plan;
 use crate::route::target::Target;
 use crate::shared::context::RequestContext;
 use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::{Disclosure, Lack};
+use crate::shared::notice::Notice;
 use crate::stream::forbidden::{ForbiddenCalls, RefusedAnswer};
 use crate::stream::writer::LazyStreamWriter;
 
 /// What the loop guard changes in a request.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Steer {
-    /// Added to the last tool result.
+pub(crate) struct GuardChanges {
+    /// A note for the last tool result.
     pub(crate) note: Option<String>,
-    /// No more tools in this turn.
+    /// Whether the turn is closed: no more tools.
     pub(crate) close: bool,
     /// Calls that are refused.
     pub(crate) forbidden: Option<Box<ForbiddenCalls>>,
 }
 
-/// One request, whoever is asked.
+/// One request, whichever target is asked.
 pub(crate) struct Run<'r> {
     pub(crate) core: &'r CoreState,
     pub(crate) plan: &'r Plan,
@@ -45,30 +46,30 @@ pub(crate) struct Run<'r> {
     pub(crate) breakers: &'r [Arc<Breaker>],
     pub(crate) shape: Shape,
     pub(crate) commit: Commit,
-    pub(crate) steer: Steer,
-    /// Something lesser is left to give.
+    pub(crate) guard_changes: GuardChanges,
+    /// Whether there is a lesser answer.
     pub(crate) can_degrade: bool,
     pub(crate) facts: RefCell<Disclosure>,
     /// Writes the frames of a stream.
     pub(crate) writer: &'r LazyStreamWriter<'r>,
-    /// The journal knows what was left out in translation.
+    /// Whether the journal has what was left out in translation.
     pub(crate) noted: Cell<bool>,
-    /// The journal knows that something of the answer did not come along.
+    /// Whether the journal has that a part of the answer was lost.
     pub(crate) lost_media: Cell<bool>,
-    /// So many tokens are left of the conversation, where it was too long.
+    /// How many tokens are left of the conversation, where it was too long.
     pub(crate) trimmed: Cell<Option<u64>>,
     /// What a target has refused of the conversation, where that can be mended.
-    pub(crate) mending: Cell<Option<Mending>>,
-    /// The answer that was refused last for what the guard forbids.
+    pub(crate) mending: Cell<Option<HistoryRepair>>,
+    /// The last answer that was refused for a forbidden call.
     pub(crate) refused: RefCell<RefusedAnswer>,
-    /// How many answers were.
+    /// How many answers were refused so.
     pub(crate) refusals: Cell<u32>,
 }
 
-/// Of what a provider has refused, so much is left by the first trim and by every further one: its count is not known.
-const LEFT_BY_A_TRIM: (u64, u64) = (7, 10);
-/// Of a window that is known so much is used: our count is an estimate.
-const LEFT_OF_A_WINDOW: (u64, u64) = (9, 10);
+/// The share of a refused conversation that each trim leaves: the provider's count is not known.
+const TRIM_SHARE: (u64, u64) = (7, 10);
+/// The share of a known window that is used: our count is an estimate.
+const WINDOW_SHARE: (u64, u64) = (9, 10);
 
 impl<'r> Run<'r> {
     pub(crate) fn journey(&self) -> Journey<'_> {
@@ -76,7 +77,7 @@ impl<'r> Run<'r> {
             .changing(self)
     }
 
-    /// What this target speaks with this client.
+    /// The dialect of this target for this client.
     pub(crate) fn target_dialect(&self, target: &Target) -> Dialect {
         target.speaks(self.request.dialect())
     }
@@ -86,9 +87,9 @@ impl<'r> Run<'r> {
         self.target_dialect(target) == self.request.dialect()
     }
 
-    /// The request as this target gets it; none if it cannot be said in the target's dialect.
-    pub(crate) fn write(&self, target: &Target, turn: &Turn<'_>) -> Option<Bytes> {
-        let written = self.written(target, turn);
+    /// The request as this target gets it; none if the target's dialect cannot express it.
+    pub(crate) fn write(&self, target: &Target, mode: &AttemptMode<'_>) -> Option<Bytes> {
+        let written = self.written(target, mode);
         if !written.left.is_empty() || !written.mends.is_empty() {
             self.note(target, &written);
         }
@@ -98,22 +99,22 @@ impl<'r> Run<'r> {
         Some(written.body)
     }
 
-    fn written(&self, target: &Target, turn: &Turn<'_>) -> WrittenRequest {
+    fn written(&self, target: &Target, mode: &AttemptMode<'_>) -> WrittenRequest {
         let wants_usage = self.request.stream() && target.asks_usage;
         let edits = Edits {
             model: &target.model,
             include_usage: wants_usage && !self.request.include_usage(),
-            note: self.steer.note.as_deref(),
+            note: self.guard_changes.note.as_deref(),
             close: self.is_closed(),
             trim: self.trimmed.get(),
             pinned: &self.plan.config.pinned,
             mend: self.mending.get().filter(|_| self.is_native(target)),
-            turn: *turn,
+            mode: *mode,
         };
         self.request.write(self.body, target.to(self.request.dialect()), &edits)
     }
 
-    /// Tells the journal what did not come along, once a request.
+    /// Writes to the journal what was lost in translation, once per request.
     fn note(&self, target: &Target, written: &WrittenRequest) {
         if self.noted.replace(true) && written.lacks().is_none() {
             return;
@@ -149,7 +150,7 @@ impl<'r> Run<'r> {
         self.core.state.note(EntryKind::Remedy, what, target.scopes.target.as_ref(), text, data);
     }
 
-    /// Tells the journal that a picture or a sound of the answer does not come along, once a request: no other dialect has a place for them.
+    /// Writes to the journal that a picture or a sound of the answer was lost, once per request: no other dialect can express them.
     pub(crate) fn note_lost_media(&self, target: &Target) {
         if self.lost_media.replace(true) {
             return;
@@ -164,8 +165,8 @@ impl<'r> Run<'r> {
         self.core.state.note(EntryKind::Remedy, "translated", target.scopes.target.as_ref(), text, data);
     }
 
-    /// Who answers, for the client.
-    pub(crate) fn served_by(&self, open: &Open) {
+    /// Records the target that answers, for the client.
+    pub(crate) fn served_by(&self, open: &OpenAttempt) {
         let target = &*open.target;
         let target_dialect = self.target_dialect(target);
         let translated = (target_dialect != self.request.dialect()).then(|| target_dialect.name());
@@ -189,12 +190,12 @@ impl<'r> Run<'r> {
 }
 
 impl ChangeRequest for Run<'_> {
-    /// Whether what this target has refused was not the client's own request but what we made of it in another dialect.
+    /// Whether this target refused our translation and not the client's own request.
     fn was_translated(&self, target: &Target, fault: &Fault) -> bool {
         fault.kind == Kind::InvalidRequest && !self.is_native(target)
     }
 
-    /// Tells the journal that our words were refused, and that the request goes on elsewhere for that.
+    /// Writes to the journal that our translation was refused, and that another target is asked for that reason.
     fn note_refused_translation(&self, target: &Target) {
         let text = format!("{}: {} refused what was translated for it", self.context.id, target.name);
         let data = json!({
@@ -211,7 +212,7 @@ impl ChangeRequest for Run<'_> {
         );
     }
 
-    /// The conversation is too long for this target: makes it shorter. False if nothing can be left out.
+    /// Shortens the conversation for this target. False if nothing can be left out.
     fn trim(&self, target: &Target) -> bool {
         let all = self.request.needs().input_tokens;
         let now = self.trimmed.get().unwrap_or(all);
@@ -219,8 +220,8 @@ impl ChangeRequest for Run<'_> {
         let window = target
             .facts
             .context_window
-            .map(|window| (window / LEFT_OF_A_WINDOW.1 * LEFT_OF_A_WINDOW.0).saturating_sub(output));
-        let less = now / LEFT_BY_A_TRIM.1 * LEFT_BY_A_TRIM.0;
+            .map(|window| (window / WINDOW_SHARE.1 * WINDOW_SHARE.0).saturating_sub(output));
+        let less = now / TRIM_SHARE.1 * TRIM_SHARE.0;
         let goal = window.map_or(less, |window| if now > window { window } else { less });
         let Some(trimmed) = trim(&self.request.form(), goal, all, &self.plan.config.pinned)
             .filter(|trimmed| trimmed.after < now)
@@ -229,6 +230,10 @@ impl ChangeRequest for Run<'_> {
         };
         self.trimmed.set(Some(goal));
         self.disclose(|facts| facts.trimmed = Some((all, trimmed.after)));
+        self.context.notify(|| Notice::Trimmed {
+            tokens: now.saturating_sub(trimmed.after),
+            messages: trimmed.dropped_turns as u64,
+        });
         let text = format!(
             "{}: the conversation was shortened from about {all} to {} tokens",
             self.context.id, trimmed.after
@@ -245,7 +250,7 @@ impl ChangeRequest for Run<'_> {
         true
     }
 
-    /// The target has refused the client's own bytes: whether the conversation can be mended for it. Once a request.
+    /// Whether the conversation can be mended for a target that refused the client's own bytes. Once per request.
     fn mend(&self, target: &Target, fault: &Fault) -> bool {
         let refuses = fault.kind == Kind::InvalidRequest && fault.sub != Some(Sub::Capability);
         if !refuses || self.mending.get().is_some() || !self.is_native(target) {
@@ -253,10 +258,10 @@ impl ChangeRequest for Run<'_> {
         }
         let mending = self.request.mending(target.to(self.request.dialect()), &fault.detail);
         self.mending.set(mending);
-        // What only the client's own bytes can say must not be lost for it.
-        let mends = mending.is_some() && self.written(target, &Turn::Plain).lacks().is_none();
+        // What only the client's own bytes can express must not be lost.
+        let mends = mending.is_some() && self.written(target, &AttemptMode::Plain).lacks().is_none();
         if mends {
-            // The journal is to know what was mended, whatever it knows already.
+            // The journal must get what was mended, even if it has an entry already.
             self.noted.set(false);
         } else {
             self.mending.set(None);

@@ -1,7 +1,7 @@
-//! What comes after an answer that the client has whole: its cost, which only the gateway asked for, and the end of the connection's body.
+//! Receives what follows an answer that the client has whole: its cost, which only the gateway asked for, and the end of the body.
 //!
-//! Mostly both come within milliseconds. Where they do not, a task waits for them: the client has its end, the gate and the meters get the cost, and
-//! the connection may be used again. None of it reaches the client.
+//! Mostly both come within milliseconds. Otherwise a task waits for them: the client has its end, the gate and the metrics get the cost, and
+//! the connection can be reused. None of it reaches the client.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::http::upstream::Body;
 use crate::shared::attempt_guard::AttemptGuard;
-use crate::stream::decode::AFTER_THE_END;
+use crate::stream::decode::TRAILING_TIMEOUT;
 
 /// How long the request itself waits, which is cheaper than a task.
 const SHORT_WAIT: Duration = Duration::from_millis(5);
@@ -37,7 +37,7 @@ impl TrailingUsage {
             return self.settle();
         }
         tokio::task::spawn_local(async move {
-            let _ = timeout_at(start + AFTER_THE_END, self.read_to_end()).await;
+            let _ = timeout_at(start + TRAILING_TIMEOUT, self.read_to_end()).await;
             self.settle();
         });
     }
@@ -48,7 +48,7 @@ impl TrailingUsage {
                 let Ok(Some(data)) = frame.data() else { continue };
                 let Ok(step) = event::read(&data) else { continue };
                 if let Some(usage) = step.usage {
-                    self.attempt_guard.set_usage(usage);
+                    self.attempt_guard.set_usage(usage, true);
                 }
                 if step.done {
                     return drain(&mut self.body).await;
@@ -66,8 +66,34 @@ impl TrailingUsage {
     }
 }
 
-/// Reads the end of a body, which is often there already: the connection can be used again only after that.
+/// Reads the end of a body, which has often come already: only after that the connection can be reused.
 pub(crate) async fn drain(body: &mut Body) {
-    let soon = Instant::now() + SHORT_WAIT;
-    while let Ok(Some(Ok(_))) = timeout_at(soon, body.next()).await {}
+    drain_until(body, Instant::now() + SHORT_WAIT).await;
+}
+
+/// While data is always available, no timer is ever polled, so the clock is read before each block: the client waits for this end.
+async fn drain_until(body: &mut Body, limit: Instant) {
+    while Instant::now() < limit
+        && let Ok(Some(Ok(_))) = timeout_at(limit, body.next()).await
+    {}
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use koboshi_sim::{Beat, Beats, End};
+
+    use super::*;
+
+    /// A provider that continues after the end of its answer must not delay the end of the client's.
+    #[tokio::test(start_paused = true)]
+    async fn an_end_that_never_comes_is_not_waited_for_while_data_is_at_hand() {
+        let beat = Beat { after: Duration::ZERO, bytes: Bytes::from_static(b"and so on ") };
+        let mut body = Body::played(Beats::from(vec![beat; 1000]), End::Clean, None);
+        let now = Instant::now();
+        drain_until(&mut body, now).await;
+        assert!(matches!(body.next().await, Some(Ok(_))), "it was read on after its time");
+        drain_until(&mut body, now + SHORT_WAIT).await;
+        assert!(body.next().await.is_none(), "what comes in time is read");
+    }
 }

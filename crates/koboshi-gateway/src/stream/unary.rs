@@ -1,4 +1,4 @@
-//! An answer that is not streamed: read whole, judged, and passed on as the bytes it was.
+//! An answer that is not streamed: read completely, judged, and forwarded unchanged.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -18,31 +18,41 @@ use koboshi_wire::writer::Head;
 use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::Limits;
-use crate::attempt::journey::{Journey, JourneyEnd, Open};
+use crate::attempt::journey::{Journey, JourneyEnd, OpenAttempt};
 use crate::attempt::not_an_answer;
+use crate::http::upstream::Body;
 use crate::http::upstream::connection_fault::timed_out;
 use crate::route::target::Target;
 use crate::stream::blocks::Blocks;
 use crate::stream::firewall::{CallsError, ToolCall, broken_call, is_broken_call, is_made_whole};
-use crate::stream::forbidden::turn_after;
+use crate::stream::forbidden::mode_after;
 use crate::stream::run::Run;
 use crate::stream::writer::own_id;
 
-/// The largest answer.
-const LARGEST: usize = 64 * 1024 * 1024;
+/// Larger answers are refused.
+const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
 /// A whole answer for the client.
 pub(crate) struct UnaryAnswer {
     pub(crate) body: Bytes,
-    /// Its name, where a later request may go on with it.
+    /// Its id, where a later request may refer to it.
     pub(crate) id: Option<String>,
 }
 
 /// Reads an answer to its end.
-pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
-    let mut blocks = Blocks::up_to(LARGEST);
+pub(crate) async fn read_whole(open: &mut OpenAttempt) -> Result<Bytes, Box<Fault>> {
+    let OpenAttempt { limits, body, attempt_guard, .. } = open;
+    read_blocks(body, limits, |read| attempt_guard.count_partial(read)).await
+}
+
+/// Reads a body to its end, within these limits. `count` gets the number of bytes after each block.
+async fn read_blocks(
+    body: &mut Body,
+    limits: &Limits,
+    mut count: impl FnMut(usize),
+) -> Result<Bytes, Box<Fault>> {
+    let mut blocks = Blocks::up_to(MAX_ANSWER_BYTES);
     let mut read = 0;
-    let Open { limits, body, attempt_guard, .. } = open;
     loop {
         let block = match body.next_if_ready().await {
             Some(block) => block,
@@ -53,19 +63,19 @@ pub(crate) async fn read_whole(open: &mut Open) -> Result<Bytes, Box<Fault>> {
         };
         let Some(block) = block else { break };
         let block = block?;
-        // Where data is always at hand, no timer is ever polled. The first block comes before any limit can be over.
+        // While data is always available, no timer is ever polled. The first block comes before any limit can be over.
         if read > 0 && Instant::now() >= limits.total {
             return Err(timed_out(Sub::Total));
         }
         read += block.len();
-        attempt_guard.count_partial(read);
+        count(read);
         let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));
         blocks.push(block).ok_or_else(too_long)?;
     }
     Ok(blocks.whole())
 }
 
-/// Until when the next block must be there, and which limit that is.
+/// The deadline of the next block, and the name of that timeout.
 fn next_block(limits: &Limits) -> (Instant, Sub) {
     let now = Instant::now();
     let idle = now + limits.idle.max(limits.first.saturating_duration_since(now));
@@ -73,9 +83,9 @@ fn next_block(limits: &Limits) -> (Instant, Sub) {
 }
 
 impl Run<'_> {
-    /// Asks until a whole, right answer is there.
+    /// Asks targets until there is a complete, valid answer.
     pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<UnaryAnswer, JourneyEnd> {
-        // What answers cost that were refused.
+        // The cost of refused answers.
         let mut refused = Usage::default();
         loop {
             let mut open = self.open_whole(journey).await?;
@@ -95,7 +105,7 @@ impl Run<'_> {
                 }
             };
             if let Some(usage) = usage {
-                open.attempt_guard.set_usage(usage);
+                open.attempt_guard.set_usage(usage, true);
             }
             if let Some(fault) = filtered {
                 journey.note_filtered(&open.target, &fault);
@@ -107,42 +117,42 @@ impl Run<'_> {
                 journey.succeeded(open, usage);
                 return Ok(UnaryAnswer { body, id });
             }
-            // The target that wrote the answer; another one may have to write a call again.
+            // The target that wrote the answer; another one may have to correct a call.
             let author = Arc::clone(&open.target);
             match Box::pin(self.settle_calls(journey, open, &mut calls, finish, &mut sum, true)).await {
                 Ok(open) => {
                     let changed = Some(refused.plus(sum)).filter(|sum| usage != Some(*sum));
-                    let said = match is_made_whole(&calls, finish) {
+                    let answer = match is_made_whole(&calls, finish) {
                         true => answer::ended_for_calls(self.target_dialect(&author), &body),
                         false => body,
                     };
-                    let body = self.for_reader(&author, said, &calls, changed.as_ref());
+                    let body = self.for_reader(&author, answer, &calls, changed.as_ref());
                     journey.succeeded(open, Some(sum));
                     return Ok(UnaryAnswer { body, id });
                 }
                 Err(CallsError::Elsewhere) => {}
                 Err(CallsError::Refused) => refused = refused.plus(sum),
-                Err(CallsError::JourneyEnd(ended)) => return Err(ended),
+                Err(CallsError::Ended(ended)) => return Err(ended),
             }
         }
     }
 
-    /// Asks for a whole answer; after a refused one the model reads why.
-    async fn open_whole(&self, journey: &mut Journey<'_>) -> Result<Box<Open>, JourneyEnd> {
+    /// Requests a whole answer; after a refused one the model reads why.
+    async fn open_whole(&self, journey: &mut Journey<'_>) -> Result<Box<OpenAttempt>, JourneyEnd> {
         let refused = self.refused.take();
         let calls = refused.corrected();
         let opened =
-            journey.open(&self.shape, &mut |target| self.write(target, &turn_after(&calls, ""))).await;
+            journey.open(&self.shape, &mut |target| self.write(target, &mode_after(&calls, ""))).await;
         drop(calls);
         self.refused.replace(refused);
         opened
     }
 
-    /// Notes a failed attempt; gives the end where there is nothing left to do.
+    /// Records a failed attempt; returns the end where no attempt is left.
     pub(crate) fn failed(
         &self,
         journey: &mut Journey<'_>,
-        open: Box<Open>,
+        open: Box<OpenAttempt>,
         fault: Box<Fault>,
     ) -> Option<JourneyEnd> {
         let (target, place) = (Arc::clone(&open.target), open.place);
@@ -158,14 +168,19 @@ impl Run<'_> {
         }
     }
 
-    /// Whether an answer with status 200 is one.
-    fn judge(&self, journey: &Journey<'_>, open: &Open, body: &Bytes) -> Result<AnswerFacts, Box<Fault>> {
+    /// Whether an answer with status 200 is valid.
+    fn judge(
+        &self,
+        journey: &Journey<'_>,
+        open: &OpenAttempt,
+        body: &Bytes,
+    ) -> Result<AnswerFacts, Box<Fault>> {
         let text = || String::from_utf8_lossy(body);
-        let said = || journey.classify(&open.head, 200, &text(), false);
+        let fault_of_text = || journey.classify(&open.head, 200, &text(), false);
         let read = answer::read(self.target_dialect(&open.target), body);
-        let Ok(mut whole) = read else { return Err(said().unwrap_or_else(not_an_answer)) };
+        let Ok(mut whole) = read else { return Err(fault_of_text().unwrap_or_else(not_an_answer)) };
         if !self.is_native(&open.target) {
-            // No other dialect can say sounds and pictures of a model: an answer of those alone would be empty.
+            // No other dialect can express a model's sound and pictures: an answer of those alone would be empty.
             for choice in whole.choices.iter_mut().filter(|choice| choice.audio) {
                 choice.audio = false;
                 if !choice.has_content() {
@@ -175,7 +190,7 @@ impl Run<'_> {
             }
         }
         if whole.error || whole.choices.is_empty() {
-            return Err(said().unwrap_or_else(not_an_answer));
+            return Err(fault_of_text().unwrap_or_else(not_an_answer));
         }
         let mut reasons = whole.choices.iter().filter_map(|choice| Some((choice, choice.finish.as_deref()?)));
         if let Some((choice, reason)) = reasons.find(|(_, reason)| finish::is_error(reason)) {
@@ -190,8 +205,9 @@ impl Run<'_> {
             return Err(broken_call());
         }
         let is_filtered = |choice: &Choice<'_>| choice.finish.as_deref() == Some(finish::CONTENT_FILTER);
-        // That a filter ended it is how the vendor's own API tells it: a finish reason, with what was written until then.
-        let filtered = whole.choices.iter().any(is_filtered).then(|| said().unwrap_or_else(filtered));
+        // A filter is reported as the vendor's own API does: as a finish reason, with the text before it.
+        let filtered =
+            whole.choices.iter().any(is_filtered).then(|| fault_of_text().unwrap_or_else(filtered));
         let has_calls = whole.choices.iter().any(|choice| !choice.calls.is_empty());
         if let Some(fault) = filtered.as_ref().filter(|_| has_calls || journey.goes_around_filters()) {
             return Err(fault.clone());
@@ -208,7 +224,7 @@ impl Run<'_> {
         if whole.choices.iter().all(fine) {
             return Ok(judged());
         }
-        match said() {
+        match fault_of_text() {
             Some(fault) => Err(fault),
             // Cut by the client's own limit before any text: that is an answer.
             None if whole.choices.iter().any(|choice| choice.finish.is_some()) => Ok(judged()),
@@ -217,7 +233,7 @@ impl Run<'_> {
     }
 }
 
-/// What must be known of a whole answer.
+/// The relevant facts of a whole answer.
 struct AnswerFacts {
     calls: Vec<ToolCall>,
     finish: Finish,
@@ -227,7 +243,7 @@ struct AnswerFacts {
     filtered: Option<Box<Fault>>,
 }
 
-/// A content filter ended an answer.
+/// The fault of a content filter that ended an answer.
 pub(crate) fn filtered() -> Box<Fault> {
     Box::new(Fault::of(Kind::ContentFiltered, "gateway.filter"))
 }
@@ -264,7 +280,7 @@ fn finish_of(whole: &Whole<'_>) -> Finish {
 }
 
 impl Run<'_> {
-    /// An answer as the client reads it: mended calls in place of the broken ones, what all attempts cost, and in its own dialect.
+    /// An answer as the client gets it: repaired calls in place of the broken ones, the cost of all attempts, and in its own dialect.
     fn for_reader(&self, target: &Target, body: Bytes, calls: &[ToolCall], usage: Option<&Usage>) -> Bytes {
         let dialect = self.target_dialect(target);
         if self.is_native(target) {
@@ -301,15 +317,15 @@ impl Run<'_> {
         answer::write(self.request.dialect(), &head, &whole, None, self.request.is_legacy())
     }
 
-    /// Calls of a target as the client knows them: in another dialect with an id of their own where they have none or one twice, and free text where the
-    /// client's tool takes that; and tools that stand in a group have both their names again.
+    /// Calls of a target as the client knows them: in another dialect with ids of our own where they have none or duplicates, and free text where
+    /// the client's tool takes that; tools of a group get both their names again.
     pub(crate) fn for_client(&self, target: &Target, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
         if self.is_native(target) {
             return calls;
         }
         let mut known = HashSet::new();
         for (number, call) in (0_usize..).zip(&mut calls) {
-            // Results are told apart by these alone.
+            // Clients match results to calls by these alone.
             if call.id.is_empty() || !known.insert(call.id.clone()) {
                 call.id = call_id(&self.context.id, number);
             }
@@ -329,12 +345,12 @@ impl Run<'_> {
     }
 }
 
-/// An id for a call that has none: the same request never has it twice, and hardly another one.
+/// An id for a call without one: unique within the request, and nearly so among requests.
 fn call_id(request: &str, number: usize) -> String {
     format!("call_{}{number}", crate::route::auth::fingerprint(request))
 }
 
-/// The answer with mended arguments in place of the broken ones.
+/// The answer with repaired arguments in place of the broken ones.
 fn with_changes(dialect: Dialect, body: Bytes, calls: &[ToolCall]) -> Bytes {
     if calls.iter().all(|call| !call.changed) {
         return body;
@@ -346,4 +362,27 @@ fn with_changes(dialect: Dialect, body: Bytes, calls: &[ToolCall]) -> Bytes {
         .filter_map(|(span, call)| Some((span.filter(|_| call.changed)?, call.arguments.as_str())))
         .collect();
     answer::with_arguments(dialect, &body, &changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use koboshi_sim::{Beat, Beats, End};
+
+    use super::*;
+
+    /// The runtime polls no timer while a body yields one block after the other: only a check of the clock ends such an answer.
+    #[tokio::test(start_paused = true)]
+    async fn the_total_timeout_is_kept_while_data_is_at_hand() {
+        let beat = Beat { after: Duration::ZERO, bytes: Bytes::from_static(b"and so on ") };
+        let at_hand = || Body::played(Beats::from(vec![beat.clone(); 1000]), End::Clean, None);
+        let now = Instant::now();
+        let idle = Duration::from_secs(30);
+        let limits = |total: Instant| Limits { first: now + idle, idle, total };
+        let whole = read_blocks(&mut at_hand(), &limits(now + idle), |_| {}).await;
+        assert_eq!(whole.unwrap().len(), 10_000);
+        let late = read_blocks(&mut at_hand(), &limits(now), |_| {}).await;
+        assert_eq!(late.unwrap_err().sub, Some(Sub::Total));
+    }
 }

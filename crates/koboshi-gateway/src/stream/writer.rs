@@ -1,9 +1,9 @@
-//! Writes the stream that a client reads: frames of ours between and after those that pass as they came, in its dialect.
+//! Writes the client's stream: frames of ours between and after those that are sent unchanged, in its dialect.
 //!
-//! One writer for a request, whichever target answers it: numbers of blocks, ids and the end must be right across all of them. Where a keep-alive
-//! frame has opened the answer, the frames of an upstream that would open it again are left out and the others pass: its end has the id by
-//! which the provider knows it. Only the numbers of the frames may then repeat, which no client reads. Where an annotation of ours
-//! stands in the answer, all frames are written here.
+//! One writer per request, whichever target answers: numbers of blocks, ids and the end must be right across all of them. Where a keep-alive
+//! frame has opened the answer, the upstream's frames that would open it again are left out and the others pass: its end has the id by
+//! which the provider knows it. Only the numbers of the frames may then repeat, which no client reads. Where the answer has an annotation of
+//! ours, all frames are written here.
 
 use std::cell::{RefCell, RefMut};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use koboshi_config::gateway::KeepAlive;
 use koboshi_wire::Dialect;
-use koboshi_wire::any::{Manner, Request, Writer};
+use koboshi_wire::any::{Request, StreamOptions, Writer};
 use koboshi_wire::chat::frames;
 use koboshi_wire::failure::Failure;
 use koboshi_wire::step::{Step, Usage};
@@ -47,30 +47,30 @@ impl<'r> LazyStreamWriter<'r> {
 
 /// Writes one stream.
 pub(crate) struct StreamWriter {
-    /// The answer's names: the first one's id, and the model that really answers.
+    /// The names of the answer: the id of the first one, and the model that really answers.
     pub(crate) names: Head,
-    manner: Manner,
+    manner: StreamOptions,
     style: KeepAlive,
     writer: Option<Writer>,
-    /// The id of the request and the model that it asks for: the answer's names where no target gives others.
+    /// The id of the request and the model that it asks for: the names of the answer where no target states others.
     request: RequestId,
     requested_model: String,
-    /// Frames of a chat upstream have passed, and its end.
+    /// Whether frames of a chat upstream were sent, and its end.
     has_passed: bool,
     has_ended: bool,
     /// The cost in the frame of its end.
     usage_at_end: Option<Usage>,
-    /// The upstream sent it once more, in a frame of its own.
+    /// Whether the upstream sent it once more, in a frame of its own.
     sends_usage: bool,
-    /// All frames are written here.
+    /// Whether all frames are written here.
     writes_all: bool,
-    /// A keep-alive has opened the answer.
+    /// Whether a keep-alive frame has opened the answer.
     is_opened: bool,
 }
 
 impl StreamWriter {
     fn new(context: &RequestContext, request: &Request<'_>, style: KeepAlive) -> Self {
-        let manner = Manner {
+        let manner = StreamOptions {
             dialect: request.dialect(),
             forward_signatures: true,
             include_usage: request.include_usage(),
@@ -94,17 +94,17 @@ impl StreamWriter {
         }
     }
 
-    /// What the client speaks.
+    /// The client's dialect.
     pub(crate) fn dialect(&self) -> Dialect {
         self.manner.dialect
     }
 
-    /// Whether frames of an upstream of the client's dialect can pass as they are.
+    /// Whether frames of an upstream of the client's dialect can be sent unchanged.
     pub(crate) fn lets_bytes_pass(&self) -> bool {
         !self.writes_all
     }
 
-    /// An answer begins. Signatures of thinking go on where its vendor is the client's.
+    /// Begins an answer. Thinking signatures are forwarded where its vendor is the client's.
     pub(crate) fn forward_signatures(&mut self, keep: bool) {
         self.manner.forward_signatures = keep;
         if let Some(writer) = &mut self.writer {
@@ -112,7 +112,7 @@ impl StreamWriter {
         }
     }
 
-    /// Nothing of an answer was seen: the next one has its own names.
+    /// Begins again, after an answer that the client has not seen: the next one has its own names.
     pub(crate) fn begin(&mut self) {
         if self.writes_all {
             return;
@@ -150,7 +150,7 @@ impl StreamWriter {
         })
     }
 
-    /// A frame of the upstream goes out as it came.
+    /// Records that a frame of the upstream is sent unchanged.
     pub(crate) fn passed(&mut self, step: &Step<'_>) {
         if !self.dialect().has_standalone_frames() {
             self.writer().passed(step);
@@ -166,37 +166,37 @@ impl StreamWriter {
         }
     }
 
-    /// Whether the client reads one list: of a frame only its data goes out, as an element of that.
+    /// Whether the client reads one list: of a frame only its data is sent, as an element of the list.
     pub(crate) fn writes_list(&self) -> bool {
         self.manner.list
     }
 
-    /// What of a frame of the upstream goes out, now that it does.
+    /// The part of an upstream frame that is sent.
     pub(crate) fn pass_on(&mut self, raw: Bytes, step: &Step<'_>) -> Bytes {
         if self.writes_list() {
-            // The reader has taken it for text.
+            // The decoder has checked that it is text.
             let data = std::str::from_utf8(&raw).unwrap_or_default();
             return self.writer().pass(step, data);
         }
         self.passed(step);
-        // Only frames about the whole answer name it.
+        // Only frames about the whole answer have its id.
         let opens = step.id.is_some() && !step.done && !step.has_content();
         if self.is_opened && opens { Bytes::new() } else { raw }
     }
 
-    /// What stands before content, with an annotation about the answer as a whole.
+    /// The opening of the answer, with an annotation about the whole answer.
     pub(crate) fn open(&mut self, annotation: &Value) -> Bytes {
         if self.dialect().has_standalone_frames() {
-            // Frames of an upstream that follow open nothing, and those of ours not again.
+            // Following frames of an upstream open nothing, and ours not again.
             self.has_passed = true;
             return frames::role_chunk(&self.names, Some(annotation));
         }
         self.writer().open(Some(annotation))
     }
 
-    /// What a step says, in frames of ours.
+    /// A step, in frames of ours.
     pub(crate) fn write(&mut self, step: &Step<'_>) -> Bytes {
-        self.writer().say(step)
+        self.writer().write_step(step)
     }
 
     /// Text in frames of ours.
@@ -204,7 +204,7 @@ impl StreamWriter {
         self.write(&Step { text: Some(text.into()), ..Step::default() })
     }
 
-    /// Whole calls of this choice.
+    /// Complete calls of this choice.
     pub(crate) fn calls(&mut self, choice: u32, calls: &[WholeCall<'_>]) -> Bytes {
         if choice > 0 && self.dialect().streams_several_choices() {
             return match calls {
@@ -215,12 +215,12 @@ impl StreamWriter {
         self.writer().calls(calls)
     }
 
-    /// The upstream sends the cost in a frame of its own. That frame does not go out, ours stands for it.
+    /// Records that the upstream sends the cost in a frame of its own. That frame is not sent, ours replaces it.
     pub(crate) fn upstream_sends_usage(&mut self) {
         self.sends_usage = true;
     }
 
-    /// The end of the answer and the terminal mark, as far as they have not passed. Clients add costs up: a cost that went out is not sent again.
+    /// The end of the answer and the terminal mark, unless they were sent. Clients add costs up: a cost that was sent is not sent again.
     pub(crate) fn finish(&mut self, reason: &str, usage: Option<&Usage>) -> Bytes {
         let usage = usage.filter(|usage| self.sends_usage || self.usage_at_end.as_ref() != Some(*usage));
         self.writer().finish(reason, usage)
@@ -231,7 +231,7 @@ impl StreamWriter {
         self.writer().error(failure)
     }
 
-    /// Keeps a silent stream open.
+    /// A frame that keeps a silent stream open.
     pub(crate) fn keep_alive_frame(&mut self) -> Bytes {
         let is_standalone = self.dialect().has_standalone_frames();
         match self.style {
@@ -252,15 +252,15 @@ impl StreamWriter {
     }
 }
 
-/// Google's clients know an error in a stream only where one read brings it and nothing else: right behind a frame it would be lost. So what
-/// was sent before is given the time to be read.
+/// Google's clients recognise an error in a stream only where one read returns it alone: right behind a frame it would be lost. So the
+/// client gets time to read what was sent before.
 pub(crate) async fn separate_error(context: &RequestContext) {
     if context.dialect.has_bare_stream_errors() && !context.list {
         sleep(ERROR_DELAY).await;
     }
 }
 
-/// An id of ours, as the dialect's clients know them.
+/// An id of ours, in the form that the dialect's clients expect.
 pub(crate) fn own_id(dialect: Dialect, request: &str) -> String {
     let plain: String = request.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(48).collect();
     match dialect {

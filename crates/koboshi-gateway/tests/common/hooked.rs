@@ -6,8 +6,8 @@ use std::time::Duration;
 use jiff::Timestamp;
 use koboshi::time::Moment;
 use koboshi_store::{
-    Entry, Lease, Loaded, MemoryStore, Merged, Named, Query, Retention, Store, StoreChanges, StoreError,
-    Wake, Watch,
+    Entry, Lease, MemoryStore, MergeResult, Named, Query, Retention, Store, StoreChanges, StoreContents,
+    StoreError, Wake, Watch,
 };
 
 /// What happens before a call, which has this name.
@@ -46,10 +46,10 @@ impl Store for Hooked {
     fn place(&self) -> &str {
         "a hooked store"
     }
-    fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError> {
+    fn merge(&self, changes: &[Named]) -> Result<MergeResult, StoreError> {
         self.before("merge")?.merge(changes)
     }
-    fn load(&self) -> Result<Loaded, StoreError> {
+    fn load(&self) -> Result<StoreContents, StoreError> {
         self.before("load")?.load()
     }
     fn watch(&self, wake: Wake) -> Result<Box<dyn Watch>, StoreError> {
@@ -77,14 +77,22 @@ impl Store for Hooked {
     fn cache_get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
         self.before("cache_get")?.cache_get(key, now)
     }
-    fn session_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
-        self.before("session_put")?.session_put(id, body, ttl, now)
+    fn note_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
+        self.before("note_put")?.note_put(id, body, ttl, now)
     }
-    fn session_get(&self, id: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
-        self.before("session_get")?.session_get(id, now)
+    fn note_get(&self, id: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
+        self.before("note_get")?.note_get(id, now)
     }
-    fn session_delete(&self, id: &str) -> Result<bool, StoreError> {
-        self.before("session_delete")?.session_delete(id)
+    fn note_delete(&self, id: &str) -> Result<bool, StoreError> {
+        self.before("note_delete")?.note_delete(id)
+    }
+
+    fn sessions(&self) -> &dyn koboshi_store::Sessions {
+        self.memory.sessions()
+    }
+
+    fn usage(&self) -> &dyn koboshi_store::UsageStore {
+        self.memory.usage()
     }
     fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {
         self.before("append")?.append(entries)

@@ -91,6 +91,7 @@ fn setup(config: Config, store: Arc<dyn Store>) -> Setup {
         log_format: LogFormat::Json,
         seed: 7,
         demo: false,
+        operator: koboshi_gateway::Operator::default(),
     }
 }
 
@@ -178,7 +179,7 @@ impl Stage {
         client.read()
     }
 
-    /// Counting begins anew.
+    /// Restarts the counts.
     pub fn reset(&self) {
         self.one.reset_counts();
         self.two.reset_counts();
@@ -212,8 +213,8 @@ impl Stage {
         })
     }
 
-    /// Nobody is being served any more, and the providers have nobody on the line that waits for an answer.
-    pub fn is_quiet(&self) {
+    /// No request is being served any more, and none waits at the providers.
+    pub fn wait_until_quiet(&self) {
         until("the gateway is quiet", || {
             let text = self.get("/metrics").text();
             // The look itself is one request.

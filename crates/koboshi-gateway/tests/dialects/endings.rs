@@ -1,4 +1,4 @@
-//! How answers end: what says that it ended for an error is no end, and a word that nobody knows is one.
+//! How answers end: a finish reason that means an error is no end, and an unknown one is.
 
 use koboshi_sim::{Ask, Beat, End, Play};
 use koboshi_wire::Dialect;
@@ -30,7 +30,7 @@ fn an_end_that_was_none_does_not_hide_the_error_behind_it() {
 }
 
 /// What the last frame of a stream of Gemini says.
-fn of_last_frame(body: &[u8]) -> crate::speech::Heard {
+fn of_last_frame(body: &[u8]) -> crate::speech::ClientView {
     let text = String::from_utf8_lossy(body);
     let at = text.rfind("\n{").map_or(0, |at| at + 1);
     of_stream(Dialect::Gemini, &body[at..])
@@ -127,7 +127,7 @@ fn an_answer_that_ends_for_an_error_after_its_text_goes_on_or_ends_with_one_erro
 
 /// Vendors make up new words for their ends. They are no reason to break an answer that is whole.
 #[test]
-fn a_word_that_nobody_knows_is_an_end() {
+fn an_unknown_finish_reason_is_an_end() {
     for (dialect, word) in
         [(Dialect::Chat, "eos_token"), (Dialect::Gemini, "SOMETHING_NEW"), (Dialect::Gemini, "OTHER")]
     {
@@ -184,7 +184,7 @@ fn a_filter_that_ended_an_answer_is_a_finish_reason_in_every_pairing() {
 
 /// Google refuses a prompt with a good status and no candidate.
 #[test]
-fn a_prompt_that_gemini_blocked_is_told_as_gemini_tells_it() {
+fn a_prompt_that_gemini_blocked_is_reported_as_gemini_does() {
     for stream in [false, true] {
         let stage = stage(Dialect::Gemini, &["one/filter-400", "two/ok"], |_| {});
         let answer = ask(&stage, &question(Dialect::Gemini, TEXT, stream));

@@ -5,12 +5,12 @@ use koboshi_wire::Dialect;
 use serde_json::Value;
 
 use crate::common::{Stage, ms, timeouts};
-use crate::speech::{Heard, ask, heard, of_stream, question, stage};
+use crate::speech::{ClientView, ask, heard, of_stream, question, stage};
 
 const TEXT: &str = "Tell me about the doll that gets back up, at length.";
 
-/// What everybody should hear: the same question to a healthy provider, in a dialect of its own.
-fn wanted(dialect: Dialect, stream: bool) -> Heard {
+/// What every client should get: the same question to a healthy provider, in a dialect of its own.
+fn wanted(dialect: Dialect, stream: bool) -> ClientView {
     let stage = Stage::of(&["one/ok"]);
     let told = heard(dialect, &ask(&stage, &question(dialect, TEXT, stream)));
     assert!(told.text.len() > 40 && told.done && !told.error, "{told:?}");
@@ -36,7 +36,7 @@ fn a_healthy_provider_is_heard_in_every_dialect_streamed_and_whole() {
 }
 
 #[test]
-fn the_cost_is_told_in_every_dialect() {
+fn the_cost_is_stated_in_every_dialect() {
     for dialect in [Dialect::Messages, Dialect::Responses, Dialect::Gemini] {
         for stream in [true, false] {
             let (input, output) = wanted(dialect, stream).usage.unwrap();
@@ -93,7 +93,7 @@ fn an_end_that_is_said_at_every_chunk_ends_nothing() {
     }
 }
 
-/// Falls that every client must not notice, whoever falls.
+/// Failures that no client may notice, whichever provider fails.
 const FALLS: &[&str] = &[
     "fail-503", "rate-429?retry_after=60", "reset", "cut?after=0", "cut?after=3", "cut?after=20",
     "in-band-error?after=1", "bad-chunk", "no-done", "half",
@@ -161,11 +161,11 @@ fn a_refusal_of_a_translated_request_goes_to_the_next_target() {
         }
         // The last word is the refusal's, and nothing lesser hides it.
         let alone = stage(upstream, &["one/fail-400"], |config| {
-            config.degrade.simple = Some("two/ok".to_owned());
+            config.degrade.simple_model = Some("two/ok".to_owned());
         });
         // The same where others are left, but no attempt.
         let spent = stage(upstream, &["one/fail-400", "two/fail-503"], |config| {
-            config.degrade.simple = Some("two/ok".to_owned());
+            config.degrade.simple_model = Some("two/ok".to_owned());
             config.remedy.request.in_all = Some(1);
         });
         for stage in [alone, spent] {
@@ -182,11 +182,15 @@ fn a_stall_in_the_text_goes_on_elsewhere_in_every_dialect() {
         for after in [0, 20] {
             let stage = stage(dialect, &[&format!("one/stall?after={after}"), "two/ok"], |config| {
                 timeouts(config, "one", |limits| {
-                    (limits.idle, limits.first) = (Some(ms(200)), Some(ms(200)));
+                    (limits.idle, limits.first_token) = (Some(ms(200)), Some(ms(200)));
                 });
             });
             let told = heard(dialect, &ask(&stage, &question(dialect, TEXT, true)));
-            assert_eq!(told, Heard { usage: told.usage, ..wanted(dialect, true) }, "{dialect:?} {after}");
+            assert_eq!(
+                told,
+                ClientView { usage: told.usage, ..wanted(dialect, true) },
+                "{dialect:?} {after}"
+            );
         }
     }
 }
@@ -229,7 +233,7 @@ fn a_long_silence_is_kept_open_as_each_dialect_wants_it() {
         (Dialect::Gemini, "\r\n", ": keep"),
     ] {
         let stage = Stage::with(&["one/slow-first?after=600ms", "two/ok"], |config| {
-            config.serve.hold = ms(50);
+            config.serve.first_byte_hold = ms(50);
             config.serve.keep_alive_every = ms(50);
         });
         let answer = ask(&stage, &question(dialect, TEXT, true));
@@ -267,7 +271,7 @@ fn a_lesser_answer_says_what_it_is_in_its_first_frame() {
         for upstream in Dialect::ALL {
             let stage = stage(upstream, &["one/fail-503"], |config| {
                 config.remedy.backoff.attempts = 1;
-                config.degrade.simple = Some("two/ok".to_owned());
+                config.degrade.simple_model = Some("two/ok".to_owned());
             });
             let answer = ask(&stage, &question(client, TEXT, true));
             assert_eq!(heard(client, &answer).text, wanted(client, true).text, "{client:?} {upstream:?}");

@@ -1,4 +1,4 @@
-//! Clients of every dialect before providers of every dialect: nobody notices who answers, and what falls is caught in all of them.
+//! Clients of every dialect before providers of every dialect: clients do not notice which target answers, and failures are handled in all of them.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use koboshi_config::gateway::ErrorDetail;
+use koboshi_sim::{Beat, Beats, End, Head, Play};
 use koboshi_store::{Clock, SystemClock};
 use koboshi_testkit::{Answer, until};
 use koboshi_wire::Dialect;
@@ -52,7 +53,7 @@ fn every_fault_is_the_same_the_second_time() {
                 assert_eq!(again.header("retry-after"), None, "{dialect:?} {fall}: no SDK waits for it");
             }
             assert_eq!(stage.calls().0, 1, "{dialect:?} {fall}: it was asked once");
-            // The time does not move either: the first client is told when Koboshi will ask again, margin included.
+            // The time does not move either: the first error states when Koboshi will ask again, margin included.
             let wait = |answer: &Answer| answer.json()["error"]["koboshi"]["retryAfterSeconds"].as_u64();
             let again = ask(&stage, &question(dialect, "hello", false));
             let moved = wait(&first).zip(wait(&again)).map(|(first, again)| first.saturating_sub(again));
@@ -73,9 +74,16 @@ fn an_open_breaker_tells_the_fault_that_opened_it() {
         let first = ask(&stage, &question(Dialect::Chat, "hello", false));
         assert_eq!(first.status, status, "{first:?}");
         let again = ask(&stage, &question(Dialect::Chat, "hello", false));
-        let (first, mut again) = (seen(Dialect::Chat, &first), seen(Dialect::Chat, &again));
-        again["waits"] = first["waits"].clone();
+        let (first, again) = (seen(Dialect::Chat, &first), seen(Dialect::Chat, &again));
+        assert_eq!(
+            first["waits"], true,
+            "{fall}: the failure opened the breaker, so the next request is not sent"
+        );
         assert_eq!(again, first, "{fall}");
+        assert!(
+            !first["message"].as_str().unwrap().contains("minutes"),
+            "{fall}: the header says seconds, so the sentence must not say minutes: {first}"
+        );
         assert_eq!(stage.calls().0, 1, "{fall}: it was not asked again");
     }
 }
@@ -94,7 +102,7 @@ fn a_restart_does_not_change_the_error() {
 }
 
 #[test]
-fn of_several_causes_the_one_that_ends_soonest_is_told_both_times() {
+fn of_several_causes_the_client_gets_the_one_that_ends_soonest_both_times() {
     for (chain, status, kind) in [
         (["one/model-404", "two/quota?retry_after=2h"], 429, "quota_exceeded"),
         (["one/quota?retry_after=2h", "two/rate-429?retry_after=30"], 429, "rate_limited"),
@@ -111,6 +119,30 @@ fn of_several_causes_the_one_that_ends_soonest_is_told_both_times() {
             assert_eq!((&told["status"], &told["kind"]), (&json!(status), &json!(kind)), "{chain:?} {time}");
         }
         assert_eq!(stage.calls(), (1, 1), "{chain:?}");
+    }
+}
+
+/// The limit of one model ends sooner, but its account is out of use for longer: nothing answers before that.
+#[test]
+fn a_short_limit_below_an_account_in_cooldown_names_the_end_of_the_cooldown() {
+    let daily = json!({"error": {"message": "You have reached your daily limit of 100 requests."}});
+    for (own, sub) in [("daily", "day"), ("billing", "billing")] {
+        let stage = Stage::of(&["one/rate-429?retry_after=30", &format!("one/{own}")]);
+        let body = daily.to_string();
+        stage.one.set("daily", move |_| Play {
+            head: Head::Answer {
+                after: Duration::ZERO,
+                status: 429,
+                headers: vec![("content-type", "application/json".to_owned())],
+            },
+            beats: Beats::from(vec![Beat { after: Duration::ZERO, bytes: body.clone().into() }]),
+            end: End::Clean,
+        });
+        let first = seen(Dialect::Chat, &ask(&stage, &question(Dialect::Chat, "hello", false)));
+        assert_eq!((&first["kind"], &first["sub"]), (&json!("quota_exceeded"), &json!(sub)), "{first}");
+        let again = seen(Dialect::Chat, &ask(&stage, &question(Dialect::Chat, "hello", false)));
+        assert_eq!(again, first, "{own}");
+        assert_eq!(stage.calls().0, 2, "{own}");
     }
 }
 
@@ -135,12 +167,21 @@ fn an_outage_of_everything_has_one_answer_however_often_it_is_asked() {
         let message = first["message"].as_str().unwrap();
         assert!(message.contains("targets for this model failed or are out of use: one/"), "{message}");
         assert!(message.contains("two/"), "{message}");
+        let mut waits = first["waits"].clone();
         for nth in 2..9 {
+            let before = stage.calls();
             let mut again = seen(Dialect::Chat, &ask(&stage, &question(Dialect::Chat, "hello", false)));
-            // Programs learn when the breaker lets the next one through; people need not.
+            // Programs learn when the breaker lets the next one through; people need not. The error before said it truly.
+            assert_eq!(
+                waits,
+                before == stage.calls(),
+                "{chain:?} {nth}: whether no target was asked this time"
+            );
+            waits = again["waits"].clone();
             again["waits"] = first["waits"].clone();
             assert_eq!(again, first, "{chain:?} {nth}");
         }
+        assert_eq!(waits, true, "{chain:?}: the breakers are open by now");
     }
 }
 
@@ -181,7 +222,7 @@ fn a_web_page_is_not_blamed_on_the_model_and_not_retryable() {
     }
 }
 
-/// A quota whose end nobody stated is asked for again after a while: the wait is that, and the sentence says so.
+/// A quota without a stated end is asked for again after a while: the wait is that, and the sentence says so.
 #[test]
 fn the_wait_for_a_quota_without_an_end_is_explained() {
     let stage = Stage::of(&["one/quota?retry_after=none"]);

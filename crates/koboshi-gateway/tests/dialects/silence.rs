@@ -12,7 +12,7 @@ use crate::speech::{ask, question, stage};
 
 /// The client hears from us soon and often.
 fn impatient(config: &mut Config) {
-    config.serve.hold = ms(50);
+    config.serve.first_byte_hold = ms(50);
     config.serve.keep_alive_every = ms(50);
     config.remedy.backoff.attempts = 1;
 }
@@ -110,7 +110,7 @@ fn an_answer_after_a_long_silence_is_the_providers_and_is_gone_on_with_by_it() {
     assert_eq!(end["id"], "resp_theirs", "the provider must know it");
 }
 
-/// A thought of this provider with its seal, and a word.
+/// A thought of this provider with its signature, and a word.
 fn sealed(dialect: Dialect) -> Vec<String> {
     match dialect {
         Dialect::Responses => {
@@ -135,9 +135,9 @@ fn sealed(dialect: Dialect) -> Vec<String> {
     }
 }
 
-/// A seal is only of use to its own vendor: another one refuses it when it comes back.
+/// A signature is only of use to its own vendor: another one refuses it when it comes back.
 #[test]
-fn a_foreign_seal_never_reaches_the_client() {
+fn a_foreign_signature_never_reaches_the_client() {
     for (client, upstream) in
         [(Dialect::Responses, Dialect::Messages), (Dialect::Messages, Dialect::Responses)]
     {
@@ -150,7 +150,7 @@ fn a_foreign_seal_never_reaches_the_client() {
         let silent = stage(upstream, &["two/own"], impatient);
         let simpler = stage(upstream, &["one/fail-503"], |config| {
             config.remedy.backoff.attempts = 1;
-            config.degrade.simple = Some("two/own".to_owned());
+            config.degrade.simple_model = Some("two/own".to_owned());
         });
         for stage in [silent, simpler] {
             plays(&stage);

@@ -84,7 +84,7 @@ pub(crate) fn ask(stage: &Stage, (path, body): &(String, Value)) -> Answer {
 
 /// What a client heard.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Heard {
+pub(crate) struct ClientView {
     pub(crate) text: String,
     pub(crate) calls: Vec<(String, Value)>,
     pub(crate) finish: Option<String>,
@@ -96,18 +96,18 @@ pub(crate) struct Heard {
 }
 
 /// What a client of this dialect hears, as its own SDK would read it.
-pub(crate) fn heard(dialect: Dialect, answer: &Answer) -> Heard {
+pub(crate) fn heard(dialect: Dialect, answer: &Answer) -> ClientView {
     assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
     if answer.is_stream() { of_stream(dialect, &answer.body) } else { of_whole(dialect, &answer.body) }
 }
 
-fn of_whole(dialect: Dialect, body: &[u8]) -> Heard {
+fn of_whole(dialect: Dialect, body: &[u8]) -> ClientView {
     let whole = answer::read(dialect, body).unwrap();
     let choice = &whole.choices[0];
     let calls = choice.calls.iter().map(|call| {
         (call.name.as_deref().unwrap().to_owned(), serde_json::from_str(&call.arguments).unwrap())
     });
-    Heard {
+    ClientView {
         text: choice.text.as_deref().unwrap_or_default().to_owned(),
         calls: calls.collect(),
         finish: choice.finish.as_deref().map(str::to_owned),
@@ -118,10 +118,10 @@ fn of_whole(dialect: Dialect, body: &[u8]) -> Heard {
 }
 
 /// What a stream says.
-pub(crate) fn of_stream(dialect: Dialect, body: &[u8]) -> Heard {
+pub(crate) fn of_stream(dialect: Dialect, body: &[u8]) -> ClientView {
     let (mut framer, mut events) = (Framer::new(usize::MAX), Events::of(dialect));
     framer.push(Bytes::copy_from_slice(body));
-    let mut heard = Heard::default();
+    let mut heard = ClientView::default();
     let mut calls: Vec<(u32, String, String)> = Vec::new();
     let rest = std::iter::from_fn(|| framer.next_frame()).map(Result::unwrap).collect::<Vec<_>>();
     for frame in rest.into_iter().chain(framer.finish()) {

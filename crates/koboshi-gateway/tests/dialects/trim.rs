@@ -42,7 +42,7 @@ fn long(dialect: Dialect, stream: bool) -> (String, Value) {
 fn what_a_provider_refuses_as_too_long_is_sent_again_shorter() {
     for dialect in Dialect::ALL {
         for stream in [true, false] {
-            let stage = Stage::with(&["one/context?times=1"], |config| config.remedy.most_trims = 1);
+            let stage = Stage::with(&["one/context?times=1"], |config| config.remedy.max_trims = 1);
             let answer = ask(&stage, &long(dialect, stream));
             assert!(heard(dialect, &answer).done, "{dialect:?} {answer:?}");
             assert!(answer.header("x-koboshi-trimmed").unwrap().ends_with(" tokens"), "{answer:?}");
@@ -57,7 +57,7 @@ fn what_a_provider_refuses_as_too_long_is_sent_again_shorter() {
             assert!(
                 sent[1].contains("[koboshi]") && sent[1].contains("call_1") == sent[0].contains("call_1")
             );
-            stage.journal("it is told", |entry| entry.kind.as_deref() == Some("trim"));
+            stage.journal("an entry about the trim", |entry| entry.kind.as_deref() == Some("trim"));
         }
     }
 }
@@ -66,7 +66,7 @@ fn what_a_provider_refuses_as_too_long_is_sent_again_shorter() {
 fn a_message_with_a_pinned_text_stays() {
     for (pinned, stays) in [(vec!["long file".to_owned()], true), (Vec::new(), false)] {
         let stage = Stage::with(&["one/context?times=1"], |config| {
-            config.remedy.most_trims = 1;
+            config.remedy.max_trims = 1;
             config.pinned = pinned;
         });
         let (path, mut body) = long(Dialect::Chat, false);
@@ -87,10 +87,10 @@ fn a_message_with_a_pinned_text_stays() {
 }
 
 #[test]
-fn what_is_known_to_be_too_long_is_made_shorter_before_anybody_is_asked() {
+fn what_is_known_to_be_too_long_is_shortened_before_a_target_is_asked() {
     for (trims, status, calls) in [(1, 200, 1), (0, 400, 0)] {
         let stage = Stage::with(&["one/ok"], |config| {
-            config.remedy.most_trims = trims;
+            config.remedy.max_trims = trims;
             model(config, "one/ok", |facts| facts.context_window = Some(8_000));
         });
         let answer = ask(&stage, &long(Dialect::Messages, false));
@@ -101,7 +101,7 @@ fn what_is_known_to_be_too_long_is_made_shorter_before_anybody_is_asked() {
 
 #[test]
 fn a_conversation_that_cannot_be_shorter_keeps_its_error() {
-    let stage = Stage::with(&["one/context"], |config| config.remedy.most_trims = 3);
+    let stage = Stage::with(&["one/context"], |config| config.remedy.max_trims = 3);
     let answer = ask(&stage, &crate::speech::question(Dialect::Messages, "hello", true));
     assert_eq!((answer.status, stage.calls().0), (400, 1), "{answer:?}");
     assert_eq!(answer.json()["error"]["koboshi"]["kind"], "context_too_large");
@@ -109,9 +109,9 @@ fn a_conversation_that_cannot_be_shorter_keeps_its_error() {
 
 #[test]
 fn a_shortened_request_that_cannot_be_built_keeps_the_error_and_is_noted_for_operators() {
-    let stage = stage(Dialect::Responses, &["one/context"], |config| config.remedy.most_trims = 1);
+    let stage = stage(Dialect::Responses, &["one/context"], |config| config.remedy.max_trims = 1);
     let (path, mut body) = long(Dialect::Responses, false);
-    // Only the provider itself holds this item: the client's own bytes can name it, a request that is put together anew cannot.
+    // Only the provider itself holds this item: the client's own bytes can name it, a rebuilt request cannot.
     body["input"].as_array_mut().unwrap().insert(0, json!({"type": "item_reference", "id": "item_1"}));
     let answer = ask(&stage, &(path, body));
     assert_eq!((answer.status, stage.calls().0), (400, 1), "{answer:?}");

@@ -82,7 +82,7 @@ fn the_last_target_is_probed_at_a_pace_and_not_refused_for_ever() {
 }
 
 #[test]
-fn a_rest_that_was_stated_is_no_business_of_the_breaker() {
+fn a_stated_cooldown_does_not_concern_the_breaker() {
     let stage = Stage::with(&["one/quota?retry_after=2h", "two/ok"], |config| {
         config.breaker.consecutive = Some(1);
         config.routes.insert("dead".to_owned(), route(&["one/auth-401", "two/ok"]));
@@ -93,7 +93,7 @@ fn a_rest_that_was_stated_is_no_business_of_the_breaker() {
 }
 
 #[test]
-fn an_outage_of_everything_is_told_and_survived() {
+fn an_outage_of_everything_is_reported_and_survived() {
     let stage = Stage::of(&["one/fail-503", "two/fail-503"]);
     let body = chat(false);
     let answer = stage.ask(&body);

@@ -72,22 +72,26 @@ fn a_client_that_leaves_cancels_the_upstream_and_leaks_nothing() {
         }
         drop(client);
         until("the upstream is let go", || (stage.one.cancelled() == 1).then_some(()));
-        stage.is_quiet();
+        stage.wait_until_quiet();
     }
     for target in ["one/ok?gap=50ms&chunks=2000", "one/silence", "one/stall?after=3"] {
-        assert_eq!(stage.breaker(target), "closed", "{target}: leaving is nobody's fault");
+        assert_eq!(
+            stage.breaker(target),
+            "closed",
+            "{target}: a client that leaves is no fault of the target"
+        );
     }
 }
 
 #[test]
-fn a_client_that_takes_nothing_of_its_answer_is_let_go_and_the_upstream_too() {
+fn a_client_that_stops_reading_is_closed_and_so_is_the_upstream() {
     // More than the sockets on the way hold.
     let stage = Stage::with(&["one/ok?chunks=100000"], |config| config.serve.send_time = ms(400));
     let mut client = stage.client();
     client.send("POST", "/v1/chat/completions", &[], chat(true).to_string().as_bytes());
     until("the upstream is asked", || (stage.one.all_calls() == 1).then_some(()));
     until("the upstream is let go", || (stage.one.cancelled() == 1).then_some(()));
-    stage.is_quiet();
+    stage.wait_until_quiet();
     drop(client);
 }
 
@@ -144,7 +148,7 @@ fn a_stream_that_is_long_in_coming_is_kept_open() {
     for (style, comments) in [(KeepAlive::Comment, true), (KeepAlive::Frame, false), (KeepAlive::Off, false)]
     {
         let stage = Stage::with(&["one/slow-first?after=600ms", "two/ok"], |config| {
-            config.serve.hold = ms(50);
+            config.serve.first_byte_hold = ms(50);
             config.serve.keep_alive_every = ms(50);
             config.serve.keep_alive = style;
         });
@@ -167,21 +171,21 @@ fn a_stream_that_is_long_in_coming_is_kept_open() {
 #[test]
 fn after_the_head_went_out_an_error_comes_inside_the_stream() {
     let stage = Stage::with(&["one/slow-first?after=60s"], |config| {
-        config.serve.hold = ms(50);
+        config.serve.first_byte_hold = ms(50);
         config.serve.keep_alive_every = ms(50);
         config.remedy.backoff.attempts = 1;
-        timeouts(config, "one", |limits| limits.first = Some(ms(400)));
+        timeouts(config, "one", |limits| limits.first_token = Some(ms(400)));
     });
     let answer = stage.ask(&chat(true));
     assert_broken_stream(&answer, "timeout");
     assert_eq!(answer.content(), "");
-    assert_eq!(stage.calls(), (1, 0), "our own breath does not keep the upstream alive");
+    assert_eq!(stage.calls(), (1, 0), "our own keep-alive frames do not count as progress of the upstream");
 }
 
 #[test]
 fn keep_alives_do_not_hide_a_stall_and_a_fallback_still_serves() {
     let stage = Stage::with(&["one/stall?after=10", "two/ok"], |config| {
-        config.serve.hold = ms(50);
+        config.serve.first_byte_hold = ms(50);
         config.serve.keep_alive_every = ms(50);
         timeouts(config, "one", |limits| limits.idle = Some(ms(400)));
     });
@@ -193,7 +197,7 @@ fn keep_alives_do_not_hide_a_stall_and_a_fallback_still_serves() {
 }
 
 #[test]
-fn what_went_wrong_is_told_attempt_by_attempt() {
+fn an_error_lists_every_attempt() {
     let stage = Stage::of(&["one/fail-503", "two/auth-401"]);
     let answer = stage.ask(&chat(true));
     // The outage may pass at any moment, the key must be replaced.
@@ -236,7 +240,7 @@ fn no_way_to_end_keeps_a_place_at_the_gate() {
         config.breaker.consecutive = Some(200);
         config.breaker.window = None;
         timeouts(config, "one", |limits| {
-            (limits.first, limits.idle, limits.whole) = (Some(ms(200)), Some(ms(200)), Some(ms(200)));
+            (limits.first_token, limits.idle, limits.unary) = (Some(ms(200)), Some(ms(200)), Some(ms(200)));
         });
         for fall in falls {
             config.routes.insert(fall.to_owned(), route(&[&format!("one/{fall}"), "two/ok"]));
@@ -325,6 +329,6 @@ fn a_client_that_closes_its_half_and_then_leaves_is_noticed() {
         assert_eq!(stage.one.cancelled(), 0, "{model}: it may still read");
         drop(client);
         until("the upstream is let go", || (stage.one.cancelled() == 1).then_some(()));
-        stage.is_quiet();
+        stage.wait_until_quiet();
     }
 }

@@ -13,8 +13,8 @@ fn before(server: &RawUpstream) -> Stage {
         config.remedy.backoff.attempts = 1;
         config.providers.insert("raw".to_owned(), provider(url));
         timeouts(config, "raw", |limits| {
-            limits.first = Some(ms(2000));
-            limits.whole = Some(ms(2000));
+            limits.first_token = Some(ms(2000));
+            limits.unary = Some(ms(2000));
         });
     })
 }
@@ -39,7 +39,7 @@ fn what_is_no_http_is_an_answer_that_cannot_be_used() {
 
 #[test]
 fn an_answer_with_two_lengths_is_read_and_its_connection_is_closed() {
-    // Whoever believed the other length would take the rest for the next answer.
+    // A reader that believed the other length would take the rest for the next answer.
     let server = RawUpstream::start(|_| {
         let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 7\r\ntransfer-encoding: chunked";
         RawReply::Keep(format!("{head}\r\n\r\n{:x}\r\n{BODY}\r\n0\r\n\r\n", BODY.len()))

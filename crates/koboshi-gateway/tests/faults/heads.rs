@@ -1,4 +1,4 @@
-//! What is told of a request's attempts: in a head that is written before the answer begins, in the journal, and in the metrics.
+//! What clients and operators learn of a request's attempts: in a head that is written before the answer begins, in the journal, and in the metrics.
 
 use bytes::Bytes;
 use jiff::ToSpan;
@@ -22,7 +22,7 @@ fn says(status: u16, headers: Vec<(&'static str, String)>, body: &str) -> Play {
 #[test]
 fn a_head_that_passed_the_hold_counts_its_attempts() {
     for (chain, attempts) in [(&["one/silence"][..], 1), (&["one/fail-503", "two/silence"], 3)] {
-        let stage = Stage::with(chain, |config| config.serve.hold = ms(300));
+        let stage = Stage::with(chain, |config| config.serve.first_byte_hold = ms(1500));
         let mut client = stage.client();
         client.send("POST", "/v1/chat/completions", &[], chat(true).to_string().as_bytes());
         let head = client.head().unwrap();
@@ -48,7 +48,7 @@ fn an_answer_that_differs_is_counted_once_and_is_in_the_journal() {
     assert_eq!(entry.data.as_ref().unwrap()["target"], "two/own", "{entry:?}");
 }
 
-/// A time on the full minute is that minute in every error, however often it is told.
+/// A time on the full minute is that minute in every error, however often the error is repeated.
 #[test]
 fn the_time_of_a_limit_is_the_stated_one_in_every_error() {
     let minute = SystemClock.wall().round(jiff::Unit::Minute).unwrap() + 10.minutes();

@@ -57,7 +57,7 @@ fn without_passthrough_a_clients_key_goes_nowhere() {
     assert!(seen.headers.iter().all(|(_, value)| !value.contains("sk-of-the-client")), "{seen:?}");
 }
 
-/// A conversation that has gone on for so many turns; with a tool's result at its end, or a question.
+/// A conversation of this many turns; with a tool's result at its end, or a question.
 fn conversation(opening: &str, turns: usize, in_a_loop: bool) -> Value {
     let mut body = chat(false);
     let mut messages = vec![json!({"role": "user", "content": opening})];
@@ -93,7 +93,7 @@ fn a_conversation_stays_with_the_key_whose_prompt_cache_is_warm() {
             let opening = format!("{opening}, in a loop: {in_a_loop}");
             let served = key(&conversation(&opening, 0, in_a_loop));
             for turns in 1..6 {
-                // Somebody else comes between, so that the turn of the keys does not help.
+                // Another client comes between, so that the rotation of the keys does not help.
                 key(&conversation(&format!("another one: {opening}, {turns}"), 0, false));
                 assert_eq!(key(&conversation(&opening, turns, in_a_loop)), served, "{opening}, {turns}");
             }

@@ -1,4 +1,4 @@
-//! What is not to be retried: requests that are too large, refused by a policy, or for somebody who is not there.
+//! What is not to be retried: requests that are too large, refused by a policy, or for a model that does not exist.
 
 use koboshi_config::Config;
 use serde_json::json;
@@ -95,7 +95,7 @@ fn a_content_filter_is_routed_around_where_the_policy_says_so() {
         assert_whole(&stage.ask(&body), &body);
         assert_eq!(stage.calls(), (1, 1), "{fall}");
     }
-    // Where nobody else is left, the filtered answer is all there is.
+    // Where no other target is left, the client gets the filtered answer.
     let stage = Stage::with(&["one/filter?after=5"], |config| config.remedy.route_around_filters = true);
     assert_eq!(stage.ask(&chat(false)).finish().as_deref(), Some("content_filter"));
 }
@@ -116,7 +116,7 @@ fn a_model_that_is_not_there_is_passed_over_for_a_while() {
 }
 
 #[test]
-fn a_name_that_leads_nowhere_is_told_without_asking() {
+fn an_unknown_model_is_reported_without_asking() {
     let stage = Stage::of(&["one/ok"]);
     let mut body = chat(false);
     body["model"] = "unheard-of".into();

@@ -1,4 +1,5 @@
-//! A request that met a dead connection is sent again unseen: once at most, only where nobody can have worked on it, and it is counted.
+//! A request that met a dead connection is sent again without an attempt: once at most, only where no server can have processed it, and it
+//! is counted.
 
 use koboshi_sim::{Head, Play, play};
 use koboshi_store::EntryKind;
@@ -42,7 +43,7 @@ fn a_request_is_sent_again_unseen_only_once_however_many_attempts_it_has() {
 
 #[test]
 fn a_connection_that_ends_long_after_the_request_was_sent_is_a_fault_like_any_other() {
-    // Somebody may have worked on it, and asked for money.
+    // The provider may have processed it, and charged for it.
     let stage = with_idle_connections("late", 1);
     let answer = stage.ask(&chat(false));
     assert_error(&answer, 502, "connection_failed");

@@ -1,7 +1,7 @@
 //! Falls in the middle of a stream, after the client has seen content: the same text goes on, or the stream ends with one error.
 
 use bytes::Bytes;
-use koboshi_config::gateway::Commit;
+use koboshi_config::gateway::{Commit, ProviderKind};
 use koboshi_sim::{Beat, Beats, End, Head, Play};
 use koboshi_testkit::until;
 use serde_json::json;
@@ -95,7 +95,7 @@ fn a_stall_goes_to_the_next_target_at_once() {
         let body = chat(true);
         assert_whole(&stage.ask(&body), &body);
         assert_eq!(stage.calls(), (1, 1));
-        until("nobody waits for it any more", || (stage.one.cancelled() == 1).then_some(()));
+        until("the request to it is cancelled", || (stage.one.cancelled() == 1).then_some(()));
     }
 }
 
@@ -181,6 +181,56 @@ fn another_text_is_never_joined() {
     assert_broken_stream(&answer, "connection_closed");
     assert!(healthy_text(&body).starts_with(&answer.content()), "{answer:?}");
     assert_eq!(stage.calls(), (2, 1));
+    let error = answer.error().unwrap();
+    let attempts = error["koboshi"]["attempts"].as_array().unwrap();
+    let named: Vec<_> = attempts.iter().map(|one| (one["target"].as_str(), one["sub"].as_str())).collect();
+    assert_eq!(
+        named.last(),
+        Some(&(Some("two/own"), Some("differs"))),
+        "every target that was asked: {error}"
+    );
+    assert_eq!(named.len(), 3, "{error}");
+    assert!(error["message"].as_str().unwrap().contains("answered differently"), "{error}");
+}
+
+/// `one` dies after the words "The answer".
+fn dies_after_two_words(stage: &Stage) {
+    stage.one.set("own", |_| streams(&[text("The "), text("answer")], End::Cut));
+}
+
+#[test]
+fn the_simulated_provider_continues_no_answer_of_another() {
+    let stage = Stage::of(&["one/own", "sim/ok"]);
+    dies_after_two_words(&stage);
+    let answer = stage.ask(&chat(true));
+    assert_broken_stream(&answer, "connection_closed");
+    assert_eq!(answer.content(), "The answer");
+}
+
+#[test]
+fn a_relay_of_claude_is_given_no_beginning_to_continue() {
+    let stage = Stage::with(&["one/own", "two/claude-sonnet-4-5"], |config| {
+        let two = config.providers.get_mut("two").unwrap();
+        two.kind = ProviderKind::Anthropic;
+    });
+    dies_after_two_words(&stage);
+    let answer = stage.ask(&chat(true));
+    assert_broken_stream(&answer, "connection_closed");
+    assert_eq!(answer.content(), "The answer");
+    let asked = stage.two.requests();
+    assert_eq!(asked[0].body["messages"].as_array().unwrap().last().unwrap()["role"], "user");
+}
+
+#[test]
+fn a_target_that_is_said_to_prefill_and_starts_over_is_noticed() {
+    let stage = Stage::with(&["one/own", "two/own"], |config| prefills(config, "two"));
+    stage.one.set("own", |_| streams(&[text("The doll falls "), text("seven")], End::Cut));
+    stage.two.set("own", |_| {
+        streams(&[text("The doll falls and "), text("rises."), stop(), "data: [DONE]\n\n".into()], End::Clean)
+    });
+    let answer = stage.ask(&chat(true));
+    assert_broken_stream(&answer, "connection_closed");
+    assert_eq!(answer.content(), "The doll falls seven");
 }
 
 #[test]
@@ -279,7 +329,9 @@ fn signs_of_life_are_no_content() {
     let empty = "data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
     for begun in [false, true] {
         let stage = Stage::with(&["one/own", "two/ok"], |config| {
-            timeouts(config, "one", |limits| (limits.first, limits.idle) = (Some(ms(400)), Some(ms(400))));
+            timeouts(config, "one", |limits| {
+                (limits.first_token, limits.idle) = (Some(ms(400)), Some(ms(400)));
+            });
         });
         let body = chat(true);
         let first = healthy_text(&body).chars().take(9).collect::<String>();
@@ -321,7 +373,7 @@ fn counted_tokens(stage: &Stage) -> f64 {
 }
 
 #[test]
-fn nobody_waits_for_a_cost_that_only_we_asked_for() {
+fn no_client_waits_for_a_cost_that_only_we_asked_for() {
     let usage = json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "own",
         "choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}});
     let rest = [format!("data: {usage}\n\n"), "data: [DONE]\n\n".to_owned()];
@@ -349,7 +401,7 @@ fn nobody_waits_for_a_cost_that_only_we_asked_for() {
 }
 
 #[test]
-fn an_answer_without_a_mark_or_a_cost_ends_at_once_and_its_provider_is_let_go() {
+fn an_answer_without_a_mark_or_a_cost_ends_at_once_and_its_connection_is_closed() {
     let stage = Stage::of(&["one/own"]);
     stage.one.set("own", |_| streams(&[text("The doll "), text("rises."), stop()], End::Stall));
     for _ in 0..5 {

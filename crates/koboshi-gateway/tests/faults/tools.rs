@@ -1,4 +1,4 @@
-//! Tool calls: whole, valid and checked, or not at all; broken ones are mended or asked for again behind the client's back.
+//! Tool calls: complete, valid and checked, or not sent at all; broken ones are repaired or corrected by the model, unseen by the client.
 
 use koboshi_config::gateway::{Commit, RouteConfig};
 use koboshi_sim::{Beat, End, Head, Play};

@@ -7,7 +7,7 @@ use crate::common::*;
 /// How a provider falls, for whole answers or streams, how often each provider is asked.
 type Over<'a> = (&'a str, &'a [bool], u64, u64);
 
-/// The same alone: how the client is told, and how often the provider is asked.
+/// The same alone: the client's error, and how often the provider is asked.
 type Alone<'a> = (&'a str, &'a [bool], u16, &'a str, u64);
 
 /// Each case is a target of its own, so that no breaker remembers the case before.
@@ -17,13 +17,13 @@ fn own(fall: &str, number: usize) -> String {
 
 fn short_limits(config: &mut koboshi_config::Config) {
     timeouts(config, "one", |limits| {
-        limits.first = Some(ms(400));
-        limits.whole = Some(ms(400));
+        limits.first_token = Some(ms(400));
+        limits.unary = Some(ms(400));
         limits.idle = Some(ms(400));
     });
 }
 
-/// Providers that fall like this before a healthy one: the whole answer comes, after so many attempts at each.
+/// Providers that fail like this before a healthy one: the whole answer comes, after this many attempts at each.
 fn fall_over(cases: &[Over<'_>]) {
     let cases: Vec<_> = cases
         .iter()
@@ -41,7 +41,7 @@ fn fall_over(cases: &[Over<'_>]) {
         let mut body = chat(stream);
         body["model"] = format!("m{number}").into();
         stage.reset();
-        // A reset on a connection that was used before cannot be told from a stale one, which is nobody's attempt.
+        // A reset on a reused connection looks like a stale connection, which counts as no attempt.
         stage.one.stale();
         let answer = stage.ask(&body);
         let case = format!("{fall}, stream: {stream}");
@@ -74,7 +74,7 @@ fn fail(cases: &[Alone<'_>]) {
         let mut body = chat(stream);
         body["model"] = format!("m{number}").into();
         stage.reset();
-        // A reset on a connection that was used before cannot be told from a stale one, which is nobody's attempt.
+        // A reset on a reused connection looks like a stale connection, which counts as no attempt.
         stage.one.stale();
         let answer = stage.ask(&body);
         let case = format!("{fall}, stream: {stream}");
@@ -170,7 +170,7 @@ fn a_port_that_refuses_counts_as_attempts() {
 }
 
 #[test]
-fn a_pooled_connection_that_went_stale_is_nobodys_attempt() {
+fn a_stale_pooled_connection_counts_as_no_attempt() {
     for stream in [false, true] {
         let stage = Stage::of(&["one/ok"]);
         let body = chat(stream);

@@ -1,52 +1,58 @@
 //! Nothing grows without bound, and every limit is kept.
 
-use std::io::Read;
 use std::time::Duration;
 
+use koboshi_config::gateway::{ProviderConfig, ProviderKind};
 use koboshi_store::{Entry, EntryKind};
 use koboshi_testkit::{RawReply, RawUpstream, until};
-use rustix::net::sockopt::set_socket_recv_buffer_size;
 
 use crate::common::*;
 
-/// A provider that sends without end, in blocks of many events.
-fn never_pauses() -> RawUpstream {
-    let event = "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":\
-                 [{\"index\":0,\"delta\":{\"content\":\"and so on \"},\"finish_reason\":null}]}\n\n";
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    RawUpstream::start(move |_| RawReply::Endless(head.to_owned(), event.repeat(500)))
-}
-
-/// What ends a stream whose client takes a little at a time and has room for little, as the journal tells it: whenever the gateway goes on, more data
-/// is at hand than it may write, and it never waits for the provider. Then nothing but a look at the clock ends it.
-fn end_of_a_slow_reading(timeout: Option<Duration>, headers: &[(&str, &str)]) -> Entry {
-    let upstream = never_pauses();
-    let stage = Stage::with(&["raw/m"], |config| {
-        config.providers.insert("raw".to_owned(), provider(upstream.url()));
-        timeouts(config, "raw", |timeouts| timeouts.total = timeout);
+/// What ends a long stream of the built-in provider, as the journal tells it. That provider never pauses: the gateway never waits for the next block, so
+/// the runtime never polls a timer, and nothing but a look at the clock ends the stream before its own end.
+fn end_of_a_stream_without_pauses(timeout: Option<Duration>, headers: &[(&str, &str)]) -> Entry {
+    let stage = Stage::with(&["built-in/ok?chunks=100000"], |config| {
+        config.providers.insert("built-in".to_owned(), ProviderConfig::new(ProviderKind::Sim));
+        timeouts(config, "built-in", |timeouts| timeouts.total = timeout);
     });
-    let mut client = stage.client();
-    set_socket_recv_buffer_size(&client.stream, 8 * 1024).unwrap();
-    client.send("POST", "/v1/chat/completions", headers, chat(true).to_string().as_bytes());
-    until("the provider is let go", || {
-        assert_ne!(client.stream.read(&mut [0; 16 * 1024]).unwrap(), 0);
-        (upstream.left() > 0).then_some(())
-    });
+    let answer = stage.post(&chat(true), headers);
+    assert!(!answer.is_done(), "it went on to its own end: {} bytes", answer.body.len());
     stage.journal("the fault", |entry| entry.what == EntryKind::Fault)
 }
 
 #[test]
 fn the_total_timeout_ends_a_stream_that_never_pauses() {
-    let fault = end_of_a_slow_reading(Some(ms(1000)), &[]);
+    let fault = end_of_a_stream_without_pauses(Some(ms(50)), &[]);
     assert_eq!(fault.kind.as_deref(), Some("timeout"), "{fault:?}");
     assert_eq!(fault.data.unwrap()["sub"], "total");
 }
 
 #[test]
 fn the_clients_deadline_ends_a_stream_that_never_pauses() {
-    let fault = end_of_a_slow_reading(None, &[("x-koboshi-deadline", "1000ms")]);
+    let fault = end_of_a_stream_without_pauses(None, &[("x-koboshi-deadline", "50ms")]);
     assert_eq!(fault.kind.as_deref(), Some("timeout"), "{fault:?}");
     assert_eq!(fault.data.unwrap()["sub"], "deadline");
+}
+
+/// The client has its whole answer when the provider has said all of it, whatever that provider sends behind its end.
+#[test]
+fn a_provider_that_goes_on_after_its_end_does_not_hold_the_client() {
+    let event = |delta: &str, finish: &str| {
+        format!(
+            "data: {{\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":\
+             [{{\"index\":0,\"delta\":{{{delta}}},\"finish_reason\":{finish}}}]}}\n\n"
+        )
+    };
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+    let whole =
+        format!("{head}{}{}data: [DONE]\n\n", event("\"content\":\"hello\"", "null"), event("", "\"stop\""));
+    let upstream = RawUpstream::start(move |_| RawReply::Endless(whole.clone(), ": more\n\n".repeat(10_000)));
+    let stage = Stage::with(&["raw/m"], |config| {
+        config.providers.insert("raw".to_owned(), provider(upstream.url()));
+    });
+    let answer = stage.ask(&chat(true));
+    assert!(answer.is_done() && answer.broken.is_none(), "{answer:?}");
+    until("the provider is let go", || (upstream.left() > 0).then_some(()));
 }
 
 /// Clients name models as they like. However many names they make up, the targets that the config names keep their breakers.

@@ -1,4 +1,4 @@
-//! The end of the drain time: nobody is cut off without a word.
+//! The end of the drain time: every client gets an error before its connection is closed.
 
 use std::io::Write;
 
@@ -83,4 +83,23 @@ fn open_streams_end_with_the_error_of_their_dialect_and_waiting_requests_get_a_5
     std::io::Read::read_to_string(&mut half, &mut said).unwrap();
     assert!(said.starts_with("HTTP/1.1 503") && said.contains("retry-after: 1"), "{said}");
     assert!(said.contains("x-should-retry: true"), "{said}");
+}
+
+#[test]
+fn new_clients_are_refused_while_streams_end() {
+    let stage = Stage::with(&["one/ok?gap=20ms&chunks=5000"], |config| config.serve.drain = ms(30_000));
+    let mut client = stage.client();
+    client.send("POST", "/v1/chat/completions", &[], chat(true).to_string().as_bytes());
+    let head = client.head().unwrap();
+    client.piece(&head).unwrap().unwrap();
+    let address = stage.gateway.address();
+    let Stage { gateway, .. } = stage;
+    let stopping = std::thread::spawn(move || gateway.stop());
+    let refused = until("new connections end at once", || std::net::TcpStream::connect(address).err());
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    let piece = client.piece(&head).unwrap().unwrap();
+    let piece = String::from_utf8_lossy(&piece);
+    assert!(piece.contains("content") && !piece.contains("error"), "the stream goes on meanwhile: {piece}");
+    drop(client);
+    stopping.join().unwrap();
 }

@@ -1,4 +1,4 @@
-//! Requests with large bodies: nobody else waits for them, and they are served like every other.
+//! Requests with large bodies: other clients do not wait for them, and they are served like every other.
 
 use std::io::ErrorKind;
 
@@ -15,6 +15,16 @@ fn large(stream: bool) -> Value {
     body
 }
 
+/// A request with a tool schema of 30 MB, which takes seconds to read.
+fn slow_to_read(model: &str) -> String {
+    let branch = r#"{"type":"object","properties":{"a":{"type":"string"}}}"#;
+    let schema =
+        format!("{{\"oneOf\":[{}{branch}]}}", format!("{branch},").repeat(30_000_000 / branch.len()));
+    format!(
+        r#"{{"model":"{model}","messages":[{{"role":"user","content":"hello"}}],"tools":[{{"type":"function","function":{{"name":"f","parameters":{schema}}}}}]}}"#
+    )
+}
+
 /// With one core. A tool schema of 30 MB with a union takes seconds to read and to translate; meanwhile that core answers others.
 #[test]
 fn others_are_answered_while_a_large_body_is_translated() {
@@ -25,14 +35,8 @@ fn others_are_answered_while_a_large_body_is_translated() {
         config.providers.insert("other".to_owned(), other);
         config.routes.insert("translated".to_owned(), route(&["other/ok"]));
     });
-    let branch = r#"{"type":"object","properties":{"a":{"type":"string"}}}"#;
-    let schema =
-        format!("{{\"oneOf\":[{}{branch}]}}", format!("{branch},").repeat(30_000_000 / branch.len()));
-    let body = format!(
-        r#"{{"model":"translated","messages":[{{"role":"user","content":"hello"}}],"tools":[{{"type":"function","function":{{"name":"f","parameters":{schema}}}}}]}}"#
-    );
     let mut waiting = stage.client();
-    waiting.send("POST", "/v1/chat/completions", &[], body.as_bytes());
+    waiting.send("POST", "/v1/chat/completions", &[], slow_to_read("translated").as_bytes());
     let mut client = stage.client();
     for _ in 0..30 {
         client.send("POST", "/v1/chat/completions", &[], chat(false).to_string().as_bytes());
@@ -65,7 +69,7 @@ fn a_large_request_is_answered_like_every_other() {
     let mut wrong = large(false);
     wrong["model"] = "unknown".into();
     assert_error(&stage.ask(&wrong), 404, "model_not_found");
-    stage.is_quiet();
+    stage.wait_until_quiet();
 }
 
 #[test]
@@ -76,7 +80,7 @@ fn the_client_of_a_large_request_that_goes_away_is_noticed() {
     until("it is on its way", || (stage.calls() == (1, 0)).then_some(()));
     drop(client);
     until("the provider is let go", || (stage.one.cancelled() == 1).then_some(()));
-    stage.is_quiet();
+    stage.wait_until_quiet();
 }
 
 #[test]
@@ -103,4 +107,40 @@ fn large_requests_get_their_error_at_the_end_of_the_drain() {
     let answer = waiting.read();
     assert_error(&answer, 503, "unavailable");
     assert!(answer.header("retry-after").is_some(), "{answer:?}");
+}
+
+/// Whether an answer has begun to come.
+fn is_answered(client: &Client) -> bool {
+    client.stream.set_nonblocking(true).unwrap();
+    let answered = client.stream.peek(&mut [0]).is_ok();
+    client.stream.set_nonblocking(false).unwrap();
+    answered
+}
+
+/// What waits for the threads of large bodies is bounded. The first requests keep the one thread busy, and all the others wait in its queue until that is
+/// full: then one is refused at once, while small requests are served.
+#[test]
+fn a_large_request_is_refused_while_too_many_wait() {
+    let stage = Stage::with(&["one/ok"], |config| config.serve.memory = Some(8 << 30));
+    let slow = slow_to_read("m");
+    let mut clients = Vec::new();
+    let refused = loop {
+        let mut client = stage.client();
+        client.send("POST", "/v1/chat/completions", &[], slow.as_bytes());
+        clients.push(client);
+        assert!(clients.len() < 60, "the queue holds at most 512 MiB");
+        let Some(answered) = clients.iter().position(is_answered) else { continue };
+        let answer = clients.swap_remove(answered).read();
+        if answer.status != 200 {
+            break answer;
+        }
+    };
+    let error = assert_error(&refused, 503, "overloaded");
+    assert_eq!((refused.header("retry-after"), refused.header("x-should-retry")), (Some("1"), Some("true")));
+    assert!(error["message"].as_str().unwrap().contains("waiting to be read"), "{error}");
+    assert_whole(&stage.ask(&chat(false)), &chat(false));
+    // The bodies of clients that disconnected are not read, so their places are free soon.
+    drop(clients);
+    until("there is a place again", || (stage.ask(&large(false)).status == 200).then_some(()));
+    stage.wait_until_quiet();
 }

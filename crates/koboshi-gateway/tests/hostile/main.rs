@@ -1,6 +1,6 @@
-//! A hostile day: clients, upstreams, proxies, stores and the machine itself at their worst, over real sockets.
+//! Clients, upstreams, proxies, stores and the machine itself at their worst, over real sockets.
 //!
-//! Each test is something that once broke, or that somebody will try. What takes longer than seconds is in the long tier.
+//! Each test is something that once broke, or that an attacker will try. What takes longer than seconds is in the long tier.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 

@@ -14,7 +14,7 @@ fn hash(secret: &str) -> String {
 }
 
 fn key(config: &mut Config, name: &str, secret: &str) {
-    config.keys.insert(name.to_owned(), ClientKey { sha256: hash(secret), tenant: None });
+    config.keys.insert(name.to_owned(), ClientKey { sha256: hash(secret), ..ClientKey::default() });
 }
 
 /// One request with these headers.
@@ -36,7 +36,7 @@ fn raw(stage: &Stage, text: &str) -> String {
 }
 
 #[test]
-fn a_stranger_never_gets_the_kept_answer_of_another_one() {
+fn a_client_never_gets_the_cached_answer_of_another_one() {
     for keys in [false, true] {
         let stage = Stage::with(&[], |config| {
             config.serve.passthrough = true;
@@ -93,7 +93,7 @@ fn where_clients_need_keys_an_operator_needs_one_too() {
 }
 
 #[test]
-fn whoever_comes_through_a_proxy_is_not_on_this_machine() {
+fn a_request_through_a_proxy_is_not_local() {
     let stage = Stage::of(&["one/ok"]);
     assert_eq!(stage.get("/koboshi/config").status, 200, "on this machine");
     for header in [

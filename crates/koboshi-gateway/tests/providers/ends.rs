@@ -1,4 +1,4 @@
-//! How answers with calls end, and what is told at the end: as providers really say it, and as clients of any dialect must hear it.
+//! How answers with calls end, and what their ends state: as providers really write it, and as clients of any dialect must get it.
 
 use koboshi_config::gateway::{ProviderConfig, ProviderDialect, ProviderKind};
 use koboshi_config::secret::Secret;
@@ -6,14 +6,14 @@ use koboshi_store::MemoryStore;
 use serde_json::{Value, json};
 
 use crate::common::*;
-use crate::scripted::{Asked, Server};
+use crate::scripted::{ReceivedRequest, Server};
 
-fn is_streamed(asked: &Asked) -> bool {
+fn is_streamed(asked: &ReceivedRequest) -> bool {
     asked.body.contains("\"stream\":true")
 }
 
 /// An answer of a chat provider with these calls, as it was asked for: each streamed call is a frame of its own.
-fn said(asked: &Asked, calls: &[Value], finish: &str, usage: &Value) -> (u16, Value) {
+fn said(asked: &ReceivedRequest, calls: &[Value], finish: &str, usage: &Value) -> (u16, Value) {
     let around = |choice: Value| json!({"id": "c", "object": "x", "of_its_own": 7, "created": 1, "model": "m", "choices": [choice]});
     if !is_streamed(asked) {
         let message = json!({"role": "assistant", "content": "Well.", "tool_calls": calls});
@@ -150,7 +150,7 @@ fn end(answer: &Answer, path: &str, stream: bool) -> String {
 }
 
 #[test]
-fn calls_that_have_the_same_number_are_told_apart() {
+fn calls_with_the_same_number_stay_separate() {
     for path in PATHS {
         let server = Server::start(|asked, _| {
             let calls = [
@@ -179,7 +179,7 @@ fn a_server_that_gives_each_piece_an_id_of_its_own_makes_one_call() {
 }
 
 #[test]
-fn who_reads_another_dialect_is_told_of_calls_by_the_end_too() {
+fn in_another_dialect_the_end_names_the_calls_too() {
     for stream in [true, false] {
         for (calls, finish, wanted) in [
             (vec![call("a", "read", r#"{"path":"x"}"#)], "stop", "tool_use"),
@@ -221,8 +221,8 @@ fn a_cut_call_that_was_made_whole_ends_for_its_calls() {
 }
 
 #[test]
-fn a_call_that_somebody_else_made_anew_stays_in_its_answer() {
-    let messages = |asked: &Asked, input: &str| {
+fn a_call_that_another_target_corrected_stays_in_its_answer() {
+    let messages = |asked: &ReceivedRequest, input: &str| {
         assert!(!is_streamed(asked));
         let input: Value = serde_json::from_str(input).unwrap_or_else(|_| input.into());
         let content = json!([{"type": "text", "text": "Well."}, {"type": "tool_use", "id": "t", "name": "read", "input": input}]);
@@ -272,7 +272,7 @@ fn a_call_that_somebody_else_made_anew_stays_in_its_answer() {
 }
 
 #[test]
-fn the_cost_is_told_once() {
+fn the_cost_is_stated_once() {
     let usage = json!({"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10});
     for (alone, both, calls) in
         [(false, false, false), (true, false, false), (true, true, false), (true, true, true)]
@@ -294,7 +294,7 @@ fn the_cost_is_told_once() {
             (status, answer)
         });
         let answer = ask(vec![("p", chat(&server))], "/v1/chat/completions", true);
-        // What the upstream tells twice is told twice.
+        // What the upstream states twice is stated twice.
         let times = if both { 2 } else { 1 };
         assert_eq!(answer.text().matches("\"prompt_tokens\":7").count(), times, "{alone}: {answer:?}");
     }

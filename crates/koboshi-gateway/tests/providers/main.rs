@@ -1,6 +1,6 @@
-//! Providers of every kind over real sockets: where they are asked, how they are told who asks, and tokens that run out.
+//! Providers of every kind over real sockets: their paths, their credentials, and tokens that expire.
 //!
-//! What a kind answers is not looked at here: these are the ways to it.
+//! The answers of a kind are not tested here: these are the requests to it.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "helpers of tests")]
 

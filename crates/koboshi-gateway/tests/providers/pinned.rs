@@ -1,4 +1,4 @@
-//! What goes on with an answer that its provider holds goes to that provider, and to nobody else.
+//! A request that continues an answer which its provider holds goes to that provider, and to no other.
 
 use koboshi_config::gateway::ProviderDialect;
 use koboshi_config::secret::Secret;
@@ -7,7 +7,7 @@ use koboshi_store::MemoryStore;
 use serde_json::{Value, json};
 
 use crate::common::*;
-use crate::scripted::{Asked, Server};
+use crate::scripted::{ReceivedRequest, Server};
 
 fn post(gateway: &Gateway, body: &Value) -> Answer {
     let mut client = Client::to(gateway.address());
@@ -15,7 +15,7 @@ fn post(gateway: &Gateway, body: &Value) -> Answer {
     client.read()
 }
 
-fn answer(id: &str, asked: &Asked) -> (u16, Value) {
+fn answer(id: &str, asked: &ReceivedRequest) -> (u16, Value) {
     let content = json!([{"type": "output_text", "text": "hello", "annotations": []}]);
     let item = json!({"type": "message", "id": "msg_1", "status": "completed", "role": "assistant", "content": content});
     let response = |status: &str, output: Value| json!({"id": id, "object": "response", "created_at": 1, "status": status, "model": "m", "output": output});
@@ -32,7 +32,7 @@ fn answer(id: &str, asked: &Asked) -> (u16, Value) {
 }
 
 #[test]
-fn an_answer_is_gone_on_with_by_who_gave_it() {
+fn an_answer_is_continued_by_the_target_that_gave_it() {
     for stream in [true, false] {
         // The first one is down for the first question only.
         let one = Server::start(|asked, before| match before {
@@ -67,7 +67,7 @@ fn an_answer_is_gone_on_with_by_who_gave_it() {
 }
 
 #[test]
-fn nobody_else_is_asked_to_go_on_with_it() {
+fn no_other_target_is_asked_to_continue_it() {
     let one = Server::start(|_, _| (500, json!({"error": {"message": "down", "type": "server_error"}})));
     let two = Server::start(|asked, _| answer("resp_two", asked));
     let mut config = config();

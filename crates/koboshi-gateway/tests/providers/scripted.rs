@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 /// What was asked.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     /// With the query.
     pub(crate) path: String,
     /// Names in lower case.
@@ -16,7 +16,7 @@ pub(crate) struct Asked {
     pub(crate) body: String,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -26,17 +26,19 @@ impl Asked {
     }
 }
 
-type Script = dyn Fn(&Asked, usize) -> (u16, Value) + Send + Sync;
+type Script = dyn Fn(&ReceivedRequest, usize) -> (u16, Value) + Send + Sync;
 
 /// A server on a free port of this machine. Its threads end with the test's process.
 pub(crate) struct Server {
     port: u16,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl Server {
     /// One that answers so; the number is how often it was asked before.
-    pub(crate) fn start(script: impl Fn(&Asked, usize) -> (u16, Value) + Send + Sync + 'static) -> Self {
+    pub(crate) fn start(
+        script: impl Fn(&ReceivedRequest, usize) -> (u16, Value) + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -59,7 +61,7 @@ impl Server {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
         self.asked.lock().unwrap().clone()
     }
 
@@ -69,7 +71,7 @@ impl Server {
     }
 }
 
-fn serve(stream: &TcpStream, kept: &Mutex<Vec<Asked>>, script: &Script) {
+fn serve(stream: &TcpStream, kept: &Mutex<Vec<ReceivedRequest>>, script: &Script) {
     let mut lines = BufReader::new(stream);
     loop {
         let mut head = Vec::new();
@@ -87,7 +89,7 @@ fn serve(stream: &TcpStream, kept: &Mutex<Vec<Asked>>, script: &Script) {
             .filter_map(|line| line.split_once(": "))
             .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
             .collect();
-        let mut asked = Asked { path, headers, body: String::new() };
+        let mut asked = ReceivedRequest { path, headers, body: String::new() };
         let length = asked.header("content-length").map_or(0, |length| length.parse().unwrap());
         let mut body = vec![0; length];
         if lines.read_exact(&mut body).is_err() {

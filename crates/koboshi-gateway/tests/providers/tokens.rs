@@ -29,15 +29,15 @@ impl Write for Lines {
     }
 }
 
-/// A gateway with one provider, `p`, and all that it tells.
-struct Told {
+/// A gateway with one provider, `p`, and all that it reports.
+struct TokenStage {
     gateway: Gateway,
     store: MemoryStore,
     lines: Lines,
     config: Config,
 }
 
-impl Told {
+impl TokenStage {
     fn by(provider: ProviderConfig, change: impl FnOnce(&mut Config)) -> Self {
         let mut config = config();
         config.providers.insert("p".to_owned(), provider);
@@ -54,6 +54,7 @@ impl Told {
             log_format: LogFormat::Json,
             seed: 7,
             demo: false,
+            operator: koboshi_gateway::Operator::default(),
         })
         .unwrap();
         Self { gateway, store, lines, config }
@@ -67,7 +68,7 @@ impl Told {
         client.read()
     }
 
-    /// Everything that was told to anybody but the provider.
+    /// Everything that the gateway wrote, except to the provider.
     fn everything(&self, answer: &Answer) -> String {
         let entries = until("the journal has the fault", || {
             let all = self.store.query(&Query { limit: 1000, ..Query::default() }).unwrap();
@@ -101,13 +102,17 @@ fn endpoint(lasts: u64) -> Server {
 
 /// A service account whose tokens come from there.
 fn account(folder: &Path, endpoint: &Server) -> PathBuf {
-    let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap();
+    account_of("me", folder, endpoint)
+}
+
+fn account_of(user: &str, folder: &Path, endpoint: &Server) -> PathBuf {
+    let pem = include_str!("../../src/route/token/rsa-for-tests.pem");
     let file = json!({
         "type": "service_account",
         "project_id": "proj-1",
         "private_key_id": "k1",
-        "private_key": key.serialize_pem(),
-        "client_email": "me@proj-1.iam.gserviceaccount.com",
+        "private_key": pem,
+        "client_email": format!("{user}@proj-1.iam.gserviceaccount.com"),
         "token_uri": endpoint.url("/token"),
     });
     let path = folder.join("account.json");
@@ -127,10 +132,10 @@ fn vertex(server: &Server, credentials: PathBuf) -> ProviderConfig {
 fn a_service_account_gets_one_token_for_many_requests() {
     let (folder, endpoint) = (tempfile::tempdir().unwrap(), endpoint(3600));
     let server = Server::refusing();
-    let told = Told::by(vertex(&server, account(folder.path(), &endpoint)), |_| {});
+    let stage = TokenStage::by(vertex(&server, account(folder.path(), &endpoint)), |_| {});
     assert!(endpoint.asked().is_empty(), "nothing is fetched before it is needed");
     for _ in 0..3 {
-        told.ask("p/gemini-3");
+        stage.ask("p/gemini-3");
     }
     let path = "/v1/projects/proj-1/locations/europe-west1/publishers/google/models/gemini-3:generateContent";
     assert_eq!(server.asked()[0].path, path, "the project comes with the account");
@@ -147,11 +152,11 @@ fn a_service_account_gets_one_token_for_many_requests() {
 fn an_expired_token_is_refreshed_once_and_the_request_sent_again() {
     let (folder, endpoint) = (tempfile::tempdir().unwrap(), endpoint(3600));
     let server = Server::start(|asked, _| if asked.bearer() == "ya29.1" { expired() } else { refusal() });
-    let told = Told::by(vertex(&server, account(folder.path(), &endpoint)), |_| {});
-    assert_error(&told.ask("p/gemini-3"), 400, "invalid_request");
+    let stage = TokenStage::by(vertex(&server, account(folder.path(), &endpoint)), |_| {});
+    assert_error(&stage.ask("p/gemini-3"), 400, "invalid_request");
     assert_eq!(server.bearers(), ["ya29.1", "ya29.2"]);
     assert_eq!(endpoint.asked().len(), 2);
-    told.ask("p/gemini-3");
+    stage.ask("p/gemini-3");
     assert_eq!(server.bearers()[2], "ya29.2", "the new one stays");
 }
 
@@ -159,44 +164,45 @@ fn an_expired_token_is_refreshed_once_and_the_request_sent_again() {
 fn a_provider_that_takes_no_token_is_asked_twice_and_no_more() {
     let (folder, endpoint) = (tempfile::tempdir().unwrap(), endpoint(3600));
     let server = Server::start(|_, _| expired());
-    let told = Told::by(vertex(&server, account(folder.path(), &endpoint)), |_| {});
-    let answer = told.ask("p/gemini-3");
+    let stage = TokenStage::by(vertex(&server, account(folder.path(), &endpoint)), |_| {});
+    let answer = stage.ask("p/gemini-3");
     assert_eq!((answer.status, answer.header("x-koboshi-fault")), (502, Some("token_expired")));
     assert_eq!(server.bearers(), ["ya29.1", "ya29.2"]);
-    let everything = told.everything(&answer);
+    let everything = stage.everything(&answer);
     assert!(!everything.contains("ya29.") && !everything.contains("PRIVATE KEY"), "{everything}");
 }
 
 #[test]
-fn the_next_token_is_fetched_while_nobody_asks() {
+fn the_next_token_is_fetched_without_a_request() {
     let (folder, endpoint) = (tempfile::tempdir().unwrap(), endpoint(2));
     let server = Server::refusing();
-    let told = Told::by(vertex(&server, account(folder.path(), &endpoint)), |_| {});
-    told.ask("p/gemini-3");
+    let stage = TokenStage::by(vertex(&server, account(folder.path(), &endpoint)), |_| {});
+    stage.ask("p/gemini-3");
     until("the next token was fetched", || (endpoint.asked().len() >= 2).then_some(()));
     assert_eq!(server.asked().len(), 1);
 }
 
 #[test]
-fn a_reload_goes_on_with_the_token() {
+fn a_reload_keeps_the_token() {
     let (folder, endpoint) = (tempfile::tempdir().unwrap(), endpoint(3600));
     let server = Server::refusing();
-    let told = Told::by(vertex(&server, account(folder.path(), &endpoint)), |_| {});
-    told.ask("p/gemini-3");
-    told.gateway.reload(told.config.clone()).unwrap();
-    told.ask("p/gemini-3");
+    let stage = TokenStage::by(vertex(&server, account(folder.path(), &endpoint)), |_| {});
+    stage.ask("p/gemini-3");
+    stage.gateway.reload(stage.config.clone()).unwrap();
+    stage.ask("p/gemini-3");
     assert_eq!((server.bearers(), endpoint.asked().len()), (vec!["ya29.1".to_owned(); 2], 1));
     // Another account is another token.
-    let mut other = told.config.clone();
+    let mut other = stage.config.clone();
     let more = tempfile::tempdir().unwrap();
-    other.providers.get_mut("p").unwrap().credentials_file = Some(account(more.path(), &endpoint));
-    told.gateway.reload(other).unwrap();
-    told.ask("p/gemini-3");
+    other.providers.get_mut("p").unwrap().credentials_file =
+        Some(account_of("another", more.path(), &endpoint));
+    stage.gateway.reload(other).unwrap();
+    stage.ask("p/gemini-3");
     assert_eq!((server.bearers()[2].as_str(), endpoint.asked().len()), ("ya29.2", 2));
 }
 
 #[test]
-fn credentials_of_another_kind_in_the_environment_stop_nobody() {
+fn credentials_of_another_kind_in_the_environment_do_not_prevent_a_start() {
     let (folder, endpoint) = (tempfile::tempdir().unwrap(), endpoint(3600));
     let person = folder.path().join("person.json");
     std::fs::write(&person, json!({"type": "authorized_user"}).to_string()).unwrap();
@@ -217,6 +223,7 @@ fn credentials_of_another_kind_in_the_environment_stop_nobody() {
             log_format: LogFormat::Json,
             seed: 7,
             demo: false,
+            operator: koboshi_gateway::Operator::default(),
         })
         .unwrap()
         .providers()
@@ -232,18 +239,18 @@ fn an_account_that_gets_no_token_is_passed_over() {
         (400, json!({"error": "invalid_grant", "error_description": "Invalid JWT Signature."}))
     });
     let (server, other) = (Server::refusing(), koboshi_testkit::Upstream::start());
-    let told = Told::by(vertex(&server, account(folder.path(), &endpoint)), |config| {
+    let stage = TokenStage::by(vertex(&server, account(folder.path(), &endpoint)), |config| {
         config.providers.insert("other".to_owned(), provider(other.url()));
         config.routes.insert("m".to_owned(), route(&["p/gemini-3", "other/ok"]));
     });
     for _ in 0..3 {
-        let answer = told.ask("m");
+        let answer = stage.ask("m");
         assert_eq!((answer.status, answer.header("x-koboshi-target")), (200, Some("other/ok")));
     }
-    assert!(server.asked().is_empty(), "without a token nobody is asked");
+    assert!(server.asked().is_empty(), "without a token the provider is not asked");
     assert_eq!(endpoint.asked().len(), 1, "and the account rests");
-    let answer = told.ask("m");
-    assert!(told.everything(&answer).contains("invalid_grant"), "people are told why");
+    let answer = stage.ask("m");
+    assert!(stage.everything(&answer).contains("invalid_grant"), "people learn why");
 }
 
 #[test]
@@ -254,8 +261,8 @@ fn an_endpoint_that_is_down_is_a_passing_trouble() {
         if before == 0 { (503, json!({})) } else { (200, token) }
     });
     let server = Server::refusing();
-    let told = Told::by(vertex(&server, account(folder.path(), &endpoint)), |_| {});
-    assert_error(&told.ask("p/gemini-3"), 400, "invalid_request");
+    let stage = TokenStage::by(vertex(&server, account(folder.path(), &endpoint)), |_| {});
+    assert_error(&stage.ask("p/gemini-3"), 400, "invalid_request");
     assert_eq!(server.bearers(), ["ya29.late"]);
 }
 
@@ -275,9 +282,9 @@ fn a_command_prints_the_token_and_is_run_again_when_it_is_refused() {
     let count = folder.path().join("runs").display().to_string();
     let server = Server::start(|asked, _| if asked.bearer() == "cmd-1" { expired() } else { refusal() });
     let shell = format!("echo run >> '{count}'; echo cmd-$(($(wc -l < '{count}')))");
-    let told = Told::by(commanded(&server, &shell), |_| {});
+    let stage = TokenStage::by(commanded(&server, &shell), |_| {});
     for _ in 0..3 {
-        assert_error(&told.ask("p/m"), 400, "invalid_request");
+        assert_error(&stage.ask("p/m"), 400, "invalid_request");
     }
     assert_eq!(server.bearers(), ["cmd-1", "cmd-2", "cmd-2", "cmd-2"]);
     assert_eq!(std::fs::read_to_string(&count).unwrap().lines().count(), 2);
@@ -287,7 +294,7 @@ fn a_command_prints_the_token_and_is_run_again_when_it_is_refused() {
 fn a_command_may_print_json() {
     let server = Server::refusing();
     let shell = r#"echo '{"access_token": "cmd.json", "expires_in": 3600}'"#;
-    Told::by(commanded(&server, shell), |_| {}).ask("p/m");
+    TokenStage::by(commanded(&server, shell), |_| {}).ask("p/m");
     assert_eq!(server.bearers(), ["cmd.json"]);
 }
 
@@ -299,20 +306,20 @@ fn a_command_that_fails_says_why_and_no_secret() {
         "echo sk-hunter2hunter2hunter2 and more words",
         "exec /there/is/no/such/program",
     ] {
-        let told = Told::by(commanded(&server, shell), |_| {});
-        let answer = told.ask("p/m");
+        let stage = TokenStage::by(commanded(&server, shell), |_| {});
+        let answer = stage.ask("p/m");
         assert_eq!(
             (answer.status, answer.header("x-koboshi-fault")),
             (502, Some("token_expired")),
             "{shell}"
         );
-        let everything = told.everything(&answer);
+        let everything = stage.everything(&answer);
         assert!(everything.contains("token command") && !everything.contains("hunter2"), "{everything}");
     }
     let mut missing = commanded(&server, "");
     missing.token_command = vec!["/there/is/no/such/program".to_owned()];
-    let told = Told::by(missing, |_| {});
-    let answer = told.ask("p/m");
+    let stage = TokenStage::by(missing, |_| {});
+    let answer = stage.ask("p/m");
     assert_eq!(answer.header("x-koboshi-fault"), Some("token_expired"));
     assert!(server.asked().is_empty());
 }

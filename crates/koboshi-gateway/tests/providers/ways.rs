@@ -7,7 +7,7 @@ use koboshi_store::MemoryStore;
 use serde_json::{Value, json};
 
 use crate::common::*;
-use crate::scripted::{Asked, Server};
+use crate::scripted::{ReceivedRequest, Server};
 
 /// A gateway with one provider, `p`, and what it was asked first.
 fn first_asked(
@@ -16,7 +16,7 @@ fn first_asked(
     base: &str,
     change: impl FnOnce(&mut ProviderConfig),
     ask: impl FnOnce(&Gateway),
-) -> Asked {
+) -> ReceivedRequest {
     let mut config = config();
     let mut provider = ProviderConfig::new(kind);
     provider.base_url = Some(server.url(base));
@@ -46,7 +46,7 @@ fn talk(stream: bool, headers: &'static [(&str, &str)]) -> impl FnOnce(&Gateway)
 const SECRETS: [&str; 4] = ["authorization", "x-api-key", "x-goog-api-key", "api-key"];
 
 /// Which headers tell who asks, and what they say.
-fn told(asked: &Asked) -> Vec<(&str, &str)> {
+fn told(asked: &ReceivedRequest) -> Vec<(&str, &str)> {
     SECRETS.iter().filter_map(|name| Some((*name, asked.header(name)?))).collect()
 }
 
@@ -112,7 +112,7 @@ fn every_kind_is_asked_under_its_path_with_its_key() {
 }
 
 #[test]
-fn without_a_key_nobody_is_told_who_asks() {
+fn without_a_key_no_credential_is_sent() {
     let keyless = |provider: &mut ProviderConfig| provider.keys.clear();
     for kind in [ProviderKind::Openai, ProviderKind::Ollama, ProviderKind::Anthropic] {
         let asked = first_asked(&Server::refusing(), kind, "/v1", keyless, talk(false, &[]));
@@ -157,7 +157,7 @@ fn embeddings_go_where_there_are_some() {
 }
 
 #[test]
-fn who_has_no_embeddings_is_not_asked_for_them() {
+fn a_provider_without_embeddings_is_not_asked_for_them() {
     let server = Server::refusing();
     let stage = Stage::with(&["claude/x", "two/ok"], |config| {
         let mut claude = ProviderConfig::new(ProviderKind::Anthropic);

@@ -1,6 +1,7 @@
-//! Nothing is missing, both languages say the same things, and nothing unhelpful is said.
+//! Nothing is missing, both languages say the same, and no phrase is unhelpful.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use koboshi::args::{ChangeKind, Defect};
 use koboshi::fault::{Fault, Kind, Sub};
@@ -33,65 +34,51 @@ const FINER: &[(Kind, &[Sub])] = &[
 const TOOL_CATEGORIES: &str = "font missing_module missing_command version_conflict permission resource plotting file_io network \
     timeout syntax type_or_value invalid_arguments not_found_in_file auth rate_limit tool_missing test_failure other";
 
-const TEXTS: &str = "explain-internal check-good check-one-warning check-warnings check-warning check-no-file check-all-defaults check-differs check-default \
-    check-one-problem check-problems check-not-shown check-described \
-    init-done init-found init-none init-next init-folder init-there init-cannot-write init-ask-language init-ask-providers init-ask-found \
-    init-keyless init-ask-keyless init-ask-missing init-ask-nobody init-ask-unknown init-unknown-provider init-without-key import-there import-done import-left \
-    repair-too-long repair-not-json repair-not-schema repair-finish-unknown repair-changed repair-refused repair-refused-label repair-detail \
-    run-waits run-rests run-parked run-missing run-refused run-again run-others-first agent-running agent-stopping agent-stopped agent-held agent-waiting import-changed import-todo import-variables serve-listens serve-label-providers serve-label-config serve-label-store serve-no-config serve-try \
-    json-retry-user json-exhausted-user json-retry-model json-exhausted-model json-cut-model json-cut-end-model \
-    json-refused-model json-refused-end-model json-form json-what-schema json-what-not-an-object json-what-duplicate-key \
-    json-what-several-objects json-what-other-tool json-what-empty json-what-too-large json-call json-near static-unavailable \
-    static-notice unavailable-long try-again-in try-again-after asks-again-in asks-again-after config-unusable cool-past operator-reason all-failed provider-said parked-resume unavailable-contact gateway-key-refused.message gateway-key-refused.suggestion \
-    gateway-key-forbidden.message gateway-key-forbidden.suggestion serve-variables-unset guard-replay-sum-of-one guard-replay-empty \
-    models-built-in models-simulated models-assumed models-unknown models-none-named label-what label-whose label-do label-wait label-affects \
-    label-sure label-said label-retry label-seen label-seen-from-end label-seen-exit-code \
-    origin-provider origin-transport origin-tool origin-process origin-client origin-koboshi \
-    scope-request scope-key scope-account scope-model scope-provider scope-network \
-    confidence-low confidence-low-line log-is-empty confidence-medium confidence-high nothing-wrong wait-until wait-over wait-not-the-day wait-stated wait-assumed \
-    cause-rate_limited cause-quota_exceeded cause-quota_exceeded-billing cause-quota_exceeded-plan cause-unauthorized \
-    cause-token_expired cause-permission_denied cause-permission_denied-blocked cause-content_filtered cause-cooling_down-operator cause-model_not_found-own cause-connection_refused \
-    retry-yes retry-after-wait retry-later retry-no retry-other-yes retry-other-network retry-other-no retry-tool-yes retry-tool-no \
-    retry-process-yes retry-process-no input-stdin input-empty input-binary input-directory input-missing input-denied \
-    input-unreadable input-answer-too-long \
-    reason-quota reason-billing reason-rate_limit reason-overloaded reason-auth reason-context reason-network \
-    reason-error reason-operator reason-none \
-    status-clear status-key-clear status-nothing-known status-store status-remote status-trouble status-gateway-running \
-    status-gateway-silent status-gateway-stopped status-no-gateway status-until status-since status-streak status-openings \
-    status-node status-probing status-due status-resume status-release status-unreadable breaker-consecutive breaker-failure_rate \
-    breaker-slow_rate breaker-warned breaker-wait_over breaker-probe_failed breaker-probes_succeeded breaker-forced \
-    breaker-released breaker-restored key-unknown key-unchanged key-near key-force key-unknowable state-parked state-cooling state-absent state-held state-forced_open state-open state-probing \
-    state-due state-disabled state-forced_closed limit-requests limit-tokens limit-input_tokens limit-output_tokens \
-    limit-concurrency limit-quota limit-operator resume-done resume-nothing resume-above resume-all-nothing time-too-long time-zero-length cool-done journal-empty journal-pruned \
-    journal-fault journal-remedy journal-breaker journal-gate journal-cooldown journal-lease journal-store journal-operator journal-run \
-    time-no-instant time-no-length time-neither key-of-one-process store-memory store-redis \
-    guard-replay-run guard-replay-note guard-replay-stop guard-replay-said guard-replay-sum guard-replay-progress \
-    guard-replay-no-json guard-replay-no-form guard-replay-no-calls guard-replay-no-messages guard-replay-long-line \
-    guard-replay-no-text guard-replay-unreadable \
-    guard-what-similar-errors guard-what-alternating-errors guard-what-any-errors guard-what-same-call \
-    guard-what-cycle guard-what-stagnation guard-what-depth guard-what-width guard-label-example \
-    guard-label-steps guard-step-use-installed guard-step-name-versions guard-step-other-place guard-step-free-room \
-    guard-step-figure-to-file guard-step-list-first guard-step-check-service guard-step-smaller \
-    guard-step-show-place guard-step-print-values guard-step-give-example guard-step-read-again \
-    guard-step-sign-in guard-step-wait-then-go-on guard-step-name-tools guard-step-one-test \
-    guard-step-other-words guard-step-say-what-is-known guard-step-go-on guard-step-raise-limit \
-    guard-step-other-way guard-question-fix-or-other-way guard-question-what-next guard-question-go-on \
-    guard-note-errors guard-note-repeats guard-note-depth guard-note-errors-only guard-note-repeats-only guard-note-depth-only \
-    guard-note-width guard-note-width-only guard-note-stop guard-note-stop-but \
-    guard-note-forbids-calls guard-note-forbids-tools guard-refused-call guard-refused-tool guard-refused-turn \
-    guard-refused-turn-but guard-refused-beside spent-one spent-many \
-    serve-port-used serve-no-address serve-port-reserved serve-cannot-listen serve-demo serve-no-key serve-no-key-next serve-sim-only serve-no-calls root-about root-hint root-own \
-    expected-model-name expected-true-or-false expected-messages expected-contents expected-text-or-items expected-count \
-    expected-level";
+/// Ids that the code puts together from parts. All others stand in it as they are.
+const COMPOSED: &str = "agent-end-idle agent-end-stopped agent-end-succeeded agent-held agent-parked agent-running agent-stopped agent-stopping agent-waiting asks-again-after asks-again-in \
+    breaker-consecutive breaker-failure-rate breaker-forced breaker-probe-failed breaker-probes-succeeded \
+    breaker-released breaker-restored breaker-slow-rate breaker-wait-over breaker-warned cause-connection-refused \
+    cause-content-filtered cause-cooling-down-operator cause-model-not-found-own cause-permission-denied \
+    cause-permission-denied-blocked cause-quota-exceeded cause-quota-exceeded-billing cause-quota-exceeded-plan \
+    cause-rate-limited cause-timeout-deadline cause-timeout-first-content cause-timeout-idle cause-timeout-total \
+    cause-timeout-unary cause-token-expired cause-unauthorized confidence-high confidence-low confidence-low-line \
+    confidence-medium confidence-medium-form display-auto display-copied display-copy display-dismiss \
+    display-kind-connection-failed.message display-kind-connection-failed.suggestion \
+    display-kind-conversation-not-found.message display-kind-conversation-not-found.suggestion \
+    display-kind-internal.message display-kind-internal.suggestion display-kind-outbox-full.message \
+    display-kind-outbox-full.suggestion display-kind-superseded.message display-kind-superseded.suggestion \
+    display-kind-unauthorized.message display-kind-unauthorized.suggestion display-new display-offline display-ready \
+    display-retry display-retrying display-stop display-tried display-trim display-wait display-wait-until \
+    expected-contents expected-count expected-level expected-messages expected-model-name expected-text-or-items \
+    expected-true-or-false guard-question-fix-or-other-way guard-question-go-on guard-question-what-next \
+    guard-step-check-service guard-step-figure-to-file guard-step-free-room guard-step-give-example guard-step-go-on \
+    guard-step-list-first guard-step-name-tools guard-step-name-versions guard-step-one-test guard-step-other-place \
+    guard-step-other-way guard-step-other-words guard-step-print-values guard-step-raise-limit guard-step-read-again \
+    guard-step-say-what-is-known guard-step-show-place guard-step-sign-in guard-step-smaller guard-step-use-installed \
+    guard-step-wait-then-go-on guard-what-alternating-errors guard-what-any-errors guard-what-cycle guard-what-depth \
+    guard-what-same-call guard-what-similar-errors guard-what-stagnation guard-what-width journal-breaker journal-budget \
+    journal-cooldown journal-fault journal-gate journal-lease journal-operator journal-remedy journal-run journal-store \
+    limit-concurrency limit-input-tokens limit-operator limit-output-tokens limit-quota limit-requests limit-tokens \
+    origin-client origin-koboshi origin-process origin-provider origin-tool origin-transport reason-auth reason-billing \
+    reason-blocked reason-context reason-error reason-key reason-model reason-network reason-none reason-operator \
+    reason-overloaded reason-permission reason-plan reason-quota reason-rate-limit reason-region reason-sign-in \
+    reason-starts reason-status-401 reason-status-402 reason-status-403 reload-added reload-changed reload-removed reload-restarted \
+    scope-account scope-model scope-network scope-provider scope-request scope-sign-in state-absent state-cooling \
+    state-disabled state-due state-forced-closed state-forced-open state-held state-open state-parked state-probing \
+    spend-attempts spend-input spend-output spend-cost spend-by-key spend-by-model spend-by-route spend-by-agent \
+    spend-by-day spend-budget-day spend-budget-month try-again-after try-again-in wait-date-from-file wait-date-from-now wait-date-from-text wait-from-file wait-from-now \
+    wait-from-text";
 
 /// What the gateway itself says of a request or of its own state, each with a message and a suggestion.
-const OWN: &str = "provider-internal refused-path refused-path-doubled refused-admin-path refused-method refused-content-type refused-deadline refused-model-path \
-    refused-key-missing refused-key-unknown refused-admin-key refused-admin-local refused-admin-unset refused-metrics refused-host-count refused-stopping refused-memory refused-busy refused-content-encoding refused-origin refused-host refused-model \
+const OWN: &str = "refused-csrf refused-no-host refused-host-failed refused-agents-none refused-agent-name refused-agent-unknown refused-agent-near refused-agent-project refused-agent-run refused-agent-place refused-agents-away \
+    own-key-simulated own-key-refused own-key-forbidden refused-upgrade session-no-access session-ticket session-unknown session-refused session-no-model bare-unauthorized bare-quota-exceeded bare-permission-denied gateway-bare-unauthorized gateway-bare-permission-denied \
+    model-quota-exceeded model-quota-exceeded-window model-quota-exceeded-day model-quota-exceeded-month provider-internal refused-path refused-path-doubled refused-chat-off refused-admin-path refused-method refused-content-type refused-deadline refused-model-path \
+    refused-key-missing refused-key-unknown refused-admin-key refused-admin-local refused-admin-unset refused-metrics refused-host-count refused-stopping refused-memory refused-busy refused-content-encoding refused-origin refused-host refused-model refused-model-near \
     refused-no-provider refused-only-simulated refused-body refused-body-empty refused-body-cut refused-body-not-json refused-body-not-utf8 \
     refused-body-not-object refused-body-too-deep refused-body-large refused-body-slow refused-body-broken \
     refused-field-missing refused-field-twice refused-field-type refused-field-unknown refused-item-type refused-order \
     refused-order-large refused-target refused-scope-key refused-scope-unknown refused-scope-near refused-until refused-query refused-query-choice \
-    refused-query-number refused-query-time refused-feed-full refused-store refused-internal ready-no-provider ready-store";
+    refused-query-number refused-query-time refused-query-day refused-key-route refused-budget-day refused-budget-month refused-rate refused-feed-full refused-store refused-internal ready-no-provider ready-store";
 
 fn phrases() -> Phrases {
     Phrases::new().unwrap()
@@ -125,6 +112,24 @@ fn entries(lang: Lang) -> BTreeMap<String, String> {
     }
     all.remove("");
     all
+}
+
+/// The code of all crates, tests in files of their own left out.
+fn source_code() -> String {
+    let mut code = String::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("..")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if path.is_dir() && !["tests", "benches", "target"].contains(&name.as_str()) {
+                folders.push(path);
+            } else if name.ends_with(".rs") && name != "tests.rs" {
+                code.push_str(&std::fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    code
 }
 
 fn variables(text: &str) -> BTreeSet<&str> {
@@ -172,8 +177,7 @@ fn every_tool_category_and_label_speaks_both_languages() {
             assert!(phrases.tool_message(lang, category).is_some());
             assert!(phrases.tool_suggestion(lang, category).is_some());
         }
-        for id in TEXTS.split(' ').map(str::to_owned).chain(repairs()) {
-            let id = id.replace('_', "-");
+        for id in COMPOSED.split_whitespace().map(str::to_owned).chain(repairs()) {
             assert!(phrases.own(lang, &id, &[]).is_some(), "{id} is missing in {}", lang.name());
         }
         for kind in Kind::ALL {
@@ -203,7 +207,7 @@ fn both_files_have_the_same_ids_and_variables() {
 /// An entry for a kind, sub or category that does not exist is never shown: a leftover or a slip.
 #[test]
 fn no_entry_is_left_over() {
-    let mut known: BTreeSet<String> = TEXTS.split(' ').map(|id| id.replace('_', "-")).collect();
+    let mut known: BTreeSet<String> = COMPOSED.split_whitespace().map(str::to_owned).collect();
     let mut both = |id: String| {
         known.extend(["message", "suggestion"].map(|part| format!("{id}.{part}").replace('_', "-")));
     };
@@ -214,19 +218,23 @@ fn no_entry_is_left_over() {
     TOOL_CATEGORIES.split(' ').for_each(|category| both(format!("tool-{category}")));
     OWN.split_whitespace().for_each(|id| both(id.to_owned()));
     known.extend(repairs());
-    assert_eq!(entries(Lang::En).into_keys().collect::<BTreeSet<_>>(), known);
+    let there: BTreeSet<String> = entries(Lang::En).into_keys().collect();
+    let missing: Vec<&String> = known.difference(&there).collect();
+    assert!(missing.is_empty(), "not in the phrase file: {missing:?}");
+    let code = source_code();
+    let is_in_code = |id: &str| code.contains(&format!("\"{id}\""));
+    let is_unused =
+        |id: &&String| !is_in_code(id) && !id.split_once('.').is_some_and(|(id, _)| is_in_code(id));
+    let unused: Vec<&String> = there.difference(&known).filter(is_unused).collect();
+    assert!(unused.is_empty(), "no code has these ids, and the lists of this test neither: {unused:?}");
 }
 
 #[test]
 fn texts_are_whole_and_in_their_own_language() {
     let phrases = phrases();
-    let names = "error json line rule time left zone name key near until place count node command slot why id tool tools limit \
-        calls responses pattern what form method path served allow column at limit field expected known target model \
-        origin host length reason message said store address ago failed value places file default names text encoding check serve keys \
-        others suggestion kind variables detail turn runs noted stopped megabytes targets program patience";
-    let args: Vec<(&str, &str)> = names.split(' ').map(|name| (name, "X")).collect();
     for &lang in Lang::ALL {
         for (id, source) in entries(lang) {
+            let args: Vec<(&str, &str)> = variables(&source).into_iter().map(|name| (name, "X")).collect();
             let text = phrases.own(lang, &id, &args).unwrap();
             assert!(!text.trim().is_empty(), "{id}");
             assert_eq!(text.trim(), text, "{id}");
@@ -292,7 +300,7 @@ fn inherited_sentences_stay() {
         (Kind::TokenExpired, "サインインの有効期限が切れています"),
         (Kind::PermissionDenied, "API へのアクセス権限がありません"),
         (Kind::ContextBuildFailed, "コンテキストの構築に失敗しました"),
-        (Kind::ContextTooLarge, "コンテキストがトークン制限を超過しています"),
+        (Kind::ContextTooLarge, "コンテキストがトークン数の上限を超えています"),
         (Kind::TemplateNotFound, "プロンプトテンプレートが見つかりません"),
         (Kind::ResponseInvalid, "AI モデルからの応答が不正です"),
         (Kind::ContentFiltered, "応答がブロックされました"),

@@ -5,11 +5,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Failure, Problem, Scene, in_seconds};
-use crate::fall::Trouble;
+use super::{ErrorContext, Failure, Problem, in_seconds};
+use crate::fall::ErrorCase;
 
 /// What is wrong, in Anthropic's words.
-pub(super) fn failure(problem: &Problem, scene: Scene<'_>) -> Failure {
+pub(super) fn failure(problem: &Problem, scene: ErrorContext<'_>) -> Failure {
     let new = |status: u16, kind: &str, says: &str| {
         let error = json!({"type": kind, "message": says});
         Failure::of(status, &json!({"type": "error", "error": error, "request_id": scene.request}))
@@ -28,12 +28,12 @@ pub(super) fn failure(problem: &Problem, scene: Scene<'_>) -> Failure {
         Problem::Context { tokens, limit } => {
             request(&format!("prompt is too long: {tokens} tokens > {limit} maximum"))
         }
-        Problem::Trouble { trouble, wait, .. } => {
-            let (status, kind, says) = instead(*trouble);
+        Problem::Case { case, wait, .. } => {
+            let (status, kind, says) = instead(*case);
             let mut failure = new(status, kind, says);
-            match trouble {
-                Trouble::Rate if wait.is_some() => failure.headers = requests(50, 0, scene.wall, *wait),
-                Trouble::Overloaded => failure.headers.push(("x-should-retry", "true".to_owned())),
+            match case {
+                ErrorCase::Rate if wait.is_some() => failure.headers = requests(50, 0, scene.wall, *wait),
+                ErrorCase::Overloaded => failure.headers.push(("x-should-retry", "true".to_owned())),
                 _ => {}
             }
             failure.headers.extend(wait.map(|wait| ("retry-after", in_seconds(wait))));
@@ -42,36 +42,36 @@ pub(super) fn failure(problem: &Problem, scene: Scene<'_>) -> Failure {
     }
 }
 
-/// Status, kind and words.
-fn instead(trouble: Trouble) -> (u16, &'static str, &'static str) {
-    match trouble {
-        Trouble::Status(status) => by_status(status),
-        Trouble::Rate => (
+/// Status, kind and message.
+fn instead(case: ErrorCase) -> (u16, &'static str, &'static str) {
+    match case {
+        ErrorCase::Status(status) => by_status(status),
+        ErrorCase::Rate => (
             429,
             "rate_limit_error",
             "This request would exceed your organization's rate limit of 50 requests per minute. For details, refer to: \
              https://docs.claude.com/en/api/rate-limits. You can see the response headers for current usage.",
         ),
-        Trouble::Quota => (
+        ErrorCase::Quota => (
             429,
             "rate_limit_error",
             "This request would exceed your organization's rate limit of 10,000 requests per day. For details, refer to: \
              https://docs.claude.com/en/api/rate-limits.",
         ),
-        Trouble::Billing => (
+        ErrorCase::Billing => (
             400,
             "invalid_request_error",
             "Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.",
         ),
-        Trouble::Overloaded => (529, "overloaded_error", "Overloaded"),
-        Trouble::Auth => (401, "authentication_error", "invalid x-api-key"),
-        Trouble::Filter => (400, "invalid_request_error", "Output blocked by content filtering policy"),
+        ErrorCase::Overloaded => (529, "overloaded_error", "Overloaded"),
+        ErrorCase::Auth => (401, "authentication_error", "invalid x-api-key"),
+        ErrorCase::Filter => (400, "invalid_request_error", "Output blocked by content filtering policy"),
     }
 }
 
 fn by_status(status: u16) -> (u16, &'static str, &'static str) {
     let (kind, says) = match status {
-        401 => return instead(Trouble::Auth),
+        401 => return instead(ErrorCase::Auth),
         402 => ("billing_error", "There is an issue with your billing or payment information."),
         403 => ("permission_error", "Your API key does not have permission to use the specified resource."),
         404 => ("not_found_error", "Not found"),
@@ -83,13 +83,13 @@ fn by_status(status: u16) -> (u16, &'static str, &'static str) {
         502 => ("api_error", "Bad gateway"),
         503 => ("api_error", "Service unavailable"),
         504 => ("timeout_error", "Request timed out"),
-        529 => return instead(Trouble::Overloaded),
+        529 => return instead(ErrorCase::Overloaded),
         _ => ("api_error", "Internal server error"),
     };
     (status, kind, says)
 }
 
-/// What Anthropic says of its limits with every good answer.
+/// The rate-limit headers that Anthropic sends with every good answer.
 pub(super) fn limits(wall: i64) -> Vec<(&'static str, String)> {
     let mut all = requests(4000, 3999, wall, None);
     all.extend([

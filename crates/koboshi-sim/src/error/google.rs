@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use koboshi_wire::gemini::error::status_of;
 use serde_json::{Value, json};
 
 use super::{Failure, Problem};
-use crate::fall::Trouble;
+use crate::fall::ErrorCase;
 
 /// What is wrong, in Google's words.
 pub(super) fn failure(problem: &Problem) -> Failure {
@@ -35,12 +36,12 @@ pub(super) fn failure(problem: &Problem) -> Failure {
             );
             new(400, &says, &[])
         }
-        Problem::Trouble { trouble, wait, model } => instead(*trouble, *wait, model),
+        Problem::Case { case, wait, model } => instead(*case, *wait, model),
     }
 }
 
 fn new(status: u16, message: &str, details: &[Value]) -> Failure {
-    let word = word_of(status);
+    let word = status_of(status);
     let error = if details.is_empty() {
         json!({"code": status, "message": message, "status": word})
     } else {
@@ -49,46 +50,30 @@ fn new(status: u16, message: &str, details: &[Value]) -> Failure {
     Failure::of(status, &json!({"error": error}))
 }
 
-fn word_of(status: u16) -> &'static str {
-    match status {
-        401 => "UNAUTHENTICATED",
-        402 | 429 => "RESOURCE_EXHAUSTED",
-        403 => "PERMISSION_DENIED",
-        404 => "NOT_FOUND",
-        409 => "ABORTED",
-        499 => "CANCELLED",
-        501 => "UNIMPLEMENTED",
-        408 | 504 => "DEADLINE_EXCEEDED",
-        502 | 503 | 529 => "UNAVAILABLE",
-        400..=499 => "INVALID_ARGUMENT",
-        _ => "INTERNAL",
-    }
-}
-
-fn instead(trouble: Trouble, wait: Option<Duration>, model: &str) -> Failure {
-    match trouble {
-        Trouble::Status(status) => new(status, says(status), &retry(wait)),
-        Trouble::Rate => quota(model, "PerMinute", 10, wait),
-        Trouble::Quota => quota(model, "PerDay", 250, wait),
-        Trouble::Billing => new(
+fn instead(case: ErrorCase, wait: Option<Duration>, model: &str) -> Failure {
+    match case {
+        ErrorCase::Status(status) => new(status, message_for(status), &retry(wait)),
+        ErrorCase::Rate => quota(model, "PerMinute", 10, wait),
+        ErrorCase::Quota => quota(model, "PerDay", 250, wait),
+        ErrorCase::Billing => new(
             429,
             "Your prepayment credits are depleted. Please go to AI Studio at https://ai.studio/projects to manage your project \
              and billing.",
             &[],
         ),
-        Trouble::Overloaded => new(503, "The model is overloaded. Please try again later.", &retry(wait)),
-        Trouble::Auth => {
+        ErrorCase::Overloaded => new(503, "The model is overloaded. Please try again later.", &retry(wait)),
+        ErrorCase::Auth => {
             let info = json!({
                 "@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID", "domain": "googleapis.com",
                 "metadata": {"service": "generativelanguage.googleapis.com"},
             });
             new(401, "API key not valid. Please pass a valid API key.", &[info])
         }
-        Trouble::Filter => Failure::of(200, &blocked(model)),
+        ErrorCase::Filter => Failure::of(200, &blocked(model)),
     }
 }
 
-fn says(status: u16) -> &'static str {
+fn message_for(status: u16) -> &'static str {
     match status {
         401 => {
             "Request had invalid authentication credentials. Expected OAuth 2 access token, login cookie or other valid authentication credential."
@@ -126,11 +111,11 @@ fn quota(model: &str, window: &str, limit: u64, wait: Option<Duration>) -> Failu
 }
 
 fn retry(wait: Option<Duration>) -> Vec<Value> {
-    let told = wait.map(|wait| {
+    let detail = wait.map(|wait| {
         let delay = format!("{}s", wait.as_secs_f64());
         json!({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay})
     });
-    told.into_iter().collect()
+    detail.into_iter().collect()
 }
 
 /// A prompt that is not let through: a good answer, without candidates.

@@ -1,4 +1,4 @@
-//! The errors of real vendors: their words, their codes, their headers.
+//! The errors of real vendors: their messages, their codes, their headers.
 //!
 //! Each is worded so that a reader of errors (the core's classifier, an SDK, a person) takes it for what is meant; a
 //! test asks the classifier about every name in every dialect.
@@ -13,7 +13,7 @@ use bytes::Bytes;
 use koboshi_wire::Dialect;
 use serde_json::{Value, json};
 
-use crate::fall::Trouble;
+use crate::fall::ErrorCase;
 use crate::order::InvalidName;
 
 /// An error instead of an answer.
@@ -33,17 +33,17 @@ pub(crate) enum Problem {
     Unknown { model: String },
     /// A parameter in the name of the model.
     Param { says: String },
-    /// The conversation ends with the assistant's words, and this vendor does not go on from there.
+    /// The conversation ends with a text of the assistant, and this vendor does not continue it.
     Prefill,
     /// More tokens than the model takes.
     Context { tokens: u64, limit: u64 },
     /// What the name asks for.
-    Trouble { trouble: Trouble, wait: Option<Duration>, model: String },
+    Case { case: ErrorCase, wait: Option<Duration>, model: String },
 }
 
 /// What only the answer knows.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct ErrorContext<'a> {
     /// Wall time in seconds since 1970.
     pub(crate) wall: i64,
     /// Id of the request.
@@ -62,12 +62,12 @@ impl Problem {
         Self::Context { tokens, limit: limit.unwrap_or_else(|| tokens.saturating_sub(1).min(8192)) }
     }
 
-    pub(crate) fn trouble(trouble: Trouble, wait: Option<Duration>, model: &str) -> Self {
-        Self::Trouble { trouble, wait, model: excerpt(model.split('?').next().unwrap_or_default(), 100) }
+    pub(crate) fn of_case(case: ErrorCase, wait: Option<Duration>, model: &str) -> Self {
+        Self::Case { case, wait, model: excerpt(model.split('?').next().unwrap_or_default(), 100) }
     }
 
-    /// In the words of a vendor.
-    pub(crate) fn failure(&self, dialect: Dialect, scene: Scene<'_>) -> Failure {
+    /// As a vendor writes it.
+    pub(crate) fn failure(&self, dialect: Dialect, scene: ErrorContext<'_>) -> Failure {
         match dialect {
             Dialect::Chat => openai::failure(self, false),
             Dialect::Responses => openai::failure(self, true),
@@ -122,7 +122,7 @@ pub(crate) fn headers(dialect: Dialect, kind: &'static str, request: &str) -> Ve
     all
 }
 
-/// What a vendor says of its limits with every good answer.
+/// The rate-limit headers that a vendor sends with every good answer.
 pub(crate) fn limits(dialect: Dialect, wall: i64) -> Vec<(&'static str, String)> {
     match dialect {
         Dialect::Chat | Dialect::Responses => openai::limits(),
@@ -141,7 +141,7 @@ fn in_seconds(wait: Duration) -> String {
     if wait.subsec_nanos() == 0 { wait.as_secs().to_string() } else { wait.as_secs_f64().to_string() }
 }
 
-/// The beginning of a text, at most so many characters.
-pub(crate) fn excerpt(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
+/// The beginning of a text, at most this many characters.
+pub(crate) fn excerpt(text: &str, max: usize) -> String {
+    text.chars().take(max).collect()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{Failure, Problem, in_seconds};
-use crate::fall::Trouble;
+use crate::fall::ErrorCase;
 
 /// What is wrong, in OpenAI's words. Responses have a few of their own.
 pub(super) fn failure(problem: &Problem, is_response: bool) -> Failure {
@@ -28,11 +28,11 @@ pub(super) fn failure(problem: &Problem, is_response: bool) -> Failure {
             );
             new(400, &says, "invalid_request_error", Some(conversation), "context_length_exceeded")
         }
-        Problem::Trouble { trouble: Trouble::Overloaded, wait, .. } if is_response => {
+        Problem::Case { case: ErrorCase::Overloaded, wait, .. } if is_response => {
             let says = "Our servers are currently overloaded. Please try again later.";
             with_wait(new(503, says, "service_unavailable_error", None, "server_is_overloaded"), *wait)
         }
-        Problem::Trouble { trouble, wait, model } => with_wait(instead(*trouble, *wait, model), *wait),
+        Problem::Case { case, wait, model } => with_wait(instead(*case, *wait, model), *wait),
     }
 }
 
@@ -55,12 +55,12 @@ fn with_wait(mut failure: Failure, wait: Option<Duration>) -> Failure {
 }
 
 /// An error that comes instead of an answer.
-fn instead(trouble: Trouble, wait: Option<Duration>, model: &str) -> Failure {
-    match trouble {
-        Trouble::Status(status) => by_status(status),
-        Trouble::Rate => limit(model, "requests per min (RPM)", 500, "requests", wait),
-        Trouble::Quota => limit(model, "requests per day (RPD)", 10_000, "requests", wait),
-        Trouble::Billing => new(
+fn instead(case: ErrorCase, wait: Option<Duration>, model: &str) -> Failure {
+    match case {
+        ErrorCase::Status(status) => by_status(status),
+        ErrorCase::Rate => limit(model, "requests per min (RPM)", 500, "requests", wait),
+        ErrorCase::Quota => limit(model, "requests per day (RPD)", 10_000, "requests", wait),
+        ErrorCase::Billing => new(
             429,
             "You exceeded your current quota, please check your plan and billing details. For more information on \
                  this error, read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.",
@@ -68,11 +68,11 @@ fn instead(trouble: Trouble, wait: Option<Duration>, model: &str) -> Failure {
             None,
             "insufficient_quota",
         ),
-        Trouble::Overloaded => Failure::of(
+        ErrorCase::Overloaded => Failure::of(
             529,
             &json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
         ),
-        Trouble::Auth => new(
+        ErrorCase::Auth => new(
             401,
             "Incorrect API key provided: sk-sim-****************0000. You can find your API key at \
                  https://platform.openai.com/account/api-keys.",
@@ -80,14 +80,14 @@ fn instead(trouble: Trouble, wait: Option<Duration>, model: &str) -> Failure {
             None,
             "invalid_api_key",
         ),
-        Trouble::Filter => filter(),
+        ErrorCase::Filter => filter(),
     }
 }
 
 fn by_status(status: u16) -> Failure {
     let edge = |says: &str, kind: &str| new(status, says, kind, None, status);
     match status {
-        401 => instead(Trouble::Auth, None, ""),
+        401 => instead(ErrorCase::Auth, None, ""),
         403 => new(
             403, "You do not have permission to do this.", "invalid_request_error", None, "permission_denied",
         ),
@@ -101,7 +101,7 @@ fn by_status(status: u16) -> Failure {
         502 => edge("Bad gateway.", "cf_bad_gateway"),
         503 => edge("Service unavailable.", "cf_service_unavailable"),
         504 => edge("Gateway timeout.", "cf_gateway_timeout"),
-        529 => instead(Trouble::Overloaded, None, ""),
+        529 => instead(ErrorCase::Overloaded, None, ""),
         _ => new(
             status,
             "The server had an error while processing your request. Sorry about that!",
@@ -112,15 +112,15 @@ fn by_status(status: u16) -> Failure {
     }
 }
 
-fn limit(model: &str, limit: &str, most: u64, kind: &str, wait: Option<Duration>) -> Failure {
+fn limit(model: &str, limit: &str, max: u64, kind: &str, wait: Option<Duration>) -> Failure {
     let again = wait.map_or_else(String::new, |wait| format!(" Please try again in {}.", spelled(wait)));
     let says = format!(
-        "Rate limit reached for {model} in organization org-sim on {limit}: Limit {most}, Used {most}, Requested 1.{again} \
+        "Rate limit reached for {model} in organization org-sim on {limit}: Limit {max}, Used {max}, Requested 1.{again} \
              Visit https://platform.openai.com/account/rate-limits to learn more."
     );
     let mut failure = new(429, &says, kind, None, "rate_limit_exceeded");
     if let Some(wait) = wait {
-        failure.headers = rate_headers(most, 0, &spelled(wait));
+        failure.headers = rate_headers(max, 0, &spelled(wait));
     }
     failure
 }
@@ -138,7 +138,7 @@ fn filter() -> Failure {
     Failure::of(400, &body)
 }
 
-/// What OpenAI says of its limits with every good answer.
+/// The rate-limit headers that OpenAI sends with every good answer.
 pub(super) fn limits() -> Vec<(&'static str, String)> {
     let mut all = rate_headers(10_000, 9_999, "6ms");
     all.extend([

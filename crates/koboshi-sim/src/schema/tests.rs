@@ -60,9 +60,9 @@ fn endless_schemas_end() {
 
 proptest! {
     #[test]
-    fn whole_numbers_stay_in_their_bounds(least in -1000_i64..1000, room in 0_i64..50, step in 1_i64..9, seed in any::<u64>()) {
-        let schema = json!({"type": "integer", "minimum": least, "maximum": least + room + step, "multipleOf": step});
+    fn whole_numbers_stay_in_their_bounds(min in -1000_i64..1000, room in 0_i64..50, step in 1_i64..9, seed in any::<u64>()) {
+        let schema = json!({"type": "integer", "minimum": min, "maximum": min + room + step, "multipleOf": step});
         let made = example(&schema, Seed::new(seed)).as_i64().unwrap();
-        prop_assert!((least..=least + room + step).contains(&made) && made % step == 0, "{}", made);
+        prop_assert!((min..=min + room + step).contains(&made) && made % step == 0, "{}", made);
     }
 }

@@ -1,7 +1,7 @@
 //! Gemini's chunks and answers, as Google writes them.
 //!
-//! Nothing stands before content, a call comes whole, and there is no end mark but the chunk with the finish reason: so an answer begins with
-//! silence, the pieces of a call wait until it is whole, and what other dialects say as end mark is that chunk.
+//! Nothing stands before content, a call comes whole, and there is no end mark but the chunk with the finish reason: so an answer has no opening
+//! frame, the pieces of a call wait until it is whole, and that chunk is the end mark.
 
 use serde_json::{Value, json};
 
@@ -19,9 +19,9 @@ pub(crate) struct Writer {
     list: bool,
     opening: bool,
     tokens: TokenCount,
-    /// A seal that goes with the next part.
+    /// A signature that goes with the next part.
     signature: Option<String>,
-    /// The call that is under way, and its arguments so far.
+    /// The call that is under way, and its arguments up to now.
     call: Option<(Head, String)>,
     reason: &'static str,
 }
@@ -102,7 +102,7 @@ impl Writer {
         format!("{before}{{\"candidates\":[{{\"content\":{{\"parts\":[{part}{arguments}")
     }
 
-    /// The seal as a field, once.
+    /// The signature as a field, once.
     fn signed(&mut self) -> String {
         let signature = self.signature.take();
         signature
@@ -128,7 +128,7 @@ impl Writer {
     }
 }
 
-/// What else is said to a reason.
+/// The message for a finish reason.
 fn explained(word: &str) -> &'static str {
     if word == crate::answer::MALFORMED {
         ",\"finishMessage\":\"Malformed function call: print(default_api.\""

@@ -1,7 +1,7 @@
 //! How an answer is written: the vendor's own frames and bodies, dialect by dialect.
 //!
-//! They are written here and not by `koboshi-wire`, whose writers speak as a gateway: a simulated vendor sends what the vendor sends (pings, whole
-//! response objects, the cost in every chunk, arguments in pieces), and what reads it in the tests did not write it.
+//! They are written here and not by `koboshi-wire`, whose writers write what a gateway sends: a simulated vendor sends what the vendor sends (pings, whole
+//! response objects, the cost in every chunk, arguments in pieces), and so the tests' readers are not tested against their own writers.
 
 mod chat;
 mod gemini;
@@ -34,7 +34,7 @@ pub(crate) enum Writer {
 }
 
 impl Writer {
-    /// For a stream. `usage`: the cost is said apart (chat). `list`: the stream is one JSON list (Gemini).
+    /// For a stream. `usage`: the cost is sent apart (chat). `list`: the stream is one JSON list (Gemini).
     pub(crate) fn new(dialect: Dialect, stamp: Stamp, usage: bool, list: bool) -> Self {
         match dialect {
             Dialect::Chat => Self::Chat(chat::Writer::new(&stamp, usage)),
@@ -44,7 +44,7 @@ impl Writer {
         }
     }
 
-    /// What is sent for an act; empty where the dialect has nothing to say to it.
+    /// What is sent for an act; empty where the dialect sends nothing for it.
     pub(crate) fn write(&mut self, act: Act) -> String {
         match self {
             Self::Chat(writer) => writer.write(act),
@@ -70,7 +70,7 @@ impl Writer {
     pub(crate) fn opening(&mut self) -> String {
         match self {
             Self::Gemini(writer) => writer.opening(),
-            _ => String::new(),
+            Self::Chat(_) | Self::Messages(_) | Self::Responses(_) => String::new(),
         }
     }
 }
@@ -78,7 +78,7 @@ impl Writer {
 /// All of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct WholeAnswer {
-    /// Words and seal of the thought.
+    /// Text and signature of the thought.
     pub(crate) thought: Option<(String, String)>,
     pub(crate) text: String,
     /// The calls with their arguments.
@@ -88,7 +88,7 @@ pub(crate) struct WholeAnswer {
 }
 
 impl WholeAnswer {
-    /// Everything, or what comes before the filter, which takes effect after so many pieces of the words.
+    /// Everything, or what comes before the filter, which takes effect after this many pieces of the text.
     pub(crate) fn of(answer: &Answer, filtered: Option<u64>) -> Self {
         let mut whole_answer = Self::default();
         if let Some(thought) = &answer.thought {
@@ -99,9 +99,9 @@ impl WholeAnswer {
             }
             whole_answer.thought = Some((words, thought.signature.clone()));
         }
-        let most = filtered.map_or(usize::MAX, |after| usize::try_from(after).unwrap_or(usize::MAX));
+        let max = filtered.map_or(usize::MAX, |after| usize::try_from(after).unwrap_or(usize::MAX));
         let mut speech = answer.speech.clone();
-        for piece in speech.by_ref().take(most) {
+        for piece in speech.by_ref().take(max) {
             whole_answer.tokens.given = whole_answer.tokens.given.saturating_add(1);
             whole_answer.text.push_str(&piece);
         }

@@ -1,6 +1,6 @@
 //! Responses, as OpenAI writes them.
 //!
-//! An answer is made of items, and its last event repeats all of them: so what was said is remembered here.
+//! An answer is made of items, and its last event repeats all of them: so what was sent is remembered here.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ pub(crate) struct Writer {
     end: (&'static str, TokenCount),
 }
 
-/// The item that is under way, with what was said in it so far.
+/// The item that is under way, with its content up to now.
 #[derive(Debug)]
 enum Item {
     Thought(String),
@@ -45,7 +45,7 @@ impl Writer {
             }
             Act::Thought(piece) => self.think(&piece),
             Act::Seal(signature) => self.signature(&signature),
-            Act::Text(piece) => self.speak(&piece),
+            Act::Text(piece) => self.text_event(&piece),
             Act::Call(head) => {
                 let end = self.close("completed");
                 let item = call(&head, "", "in_progress", &self.item_id(kind_of(&head)));
@@ -115,7 +115,7 @@ impl Writer {
         out + &self.done(thought(&id, &words, Some(signature)))
     }
 
-    fn speak(&mut self, piece: &str) -> String {
+    fn text_event(&mut self, piece: &str) -> String {
         let id = self.item_id("msg");
         let mut out = String::new();
         if let Some(Item::Text(words)) = &mut self.open {
@@ -258,7 +258,7 @@ fn ended(stamp: &Stamp, output: &[Value], reason: &str, tokens: TokenCount) -> V
     with(response(stamp, "incomplete", output, &usage), "incomplete_details", json!({"reason": why}))
 }
 
-/// What a response says that failed.
+/// The fields of a response that failed.
 fn fault() -> Value {
     let whole_answer = error::in_band(Dialect::Responses);
     json!({"code": "server_error", "message": whole_answer.pointer("/error/message")})

@@ -1,6 +1,12 @@
 //! A play, performed without a clock: what a client would have.
 
-#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(
+    dead_code,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "each test file uses its part, and a test may end by a panic"
+)]
 
 use std::time::Duration;
 

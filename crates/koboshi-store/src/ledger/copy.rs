@@ -1,7 +1,7 @@
 //! The working copy: everything that is known, by key, in memory.
 //!
 //! One lookup finds all that is known about a key. The map is cut into shards, each under its own lock that is held only
-//! to look or to change a record, never across a wait; records are shared, not copied, so a reader leaves at once.
+//! to read or to change a record, never across a wait; records are shared, not copied, so a reader holds it only briefly.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -16,7 +16,7 @@ use koboshi::key::ScopeKey;
 
 use crate::record::{Node, Record, RecordKind, Slot};
 
-/// Enough that a few cores rarely meet; one more stands apart, so that every key has a shard without a doubt.
+/// Enough that a few cores rarely use the same one. One more is kept apart, so that every key has a shard.
 const SHARDS: usize = 63;
 
 /// All that is known about one key.
@@ -27,12 +27,12 @@ pub(super) struct KeyState {
     pub(super) breakers: Vec<(Node, Arc<BreakerSnapshot>)>,
 }
 
-/// What came of taking in what somebody else knows.
+/// The result of merging what another node knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct TakenIn {
-    /// We learned something.
+pub(super) struct MergeEffect {
+    /// This node learned something.
     pub(super) learned: bool,
-    /// We know something that they do not.
+    /// This node knows something that the other does not.
     pub(super) knows_more: bool,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct WorkingCopy {
     shards: Box<[Shard]>,
     last: Shard,
     hasher: RandomState,
-    /// Keys that have a cooldown. Most of the time there is none, and then nobody needs to look.
+    /// Keys that have a cooldown. Most of the time there is none, and then callers need not read any shard.
     cooldowns: AtomicUsize,
 }
 
@@ -62,7 +62,7 @@ impl WorkingCopy {
         self.shards.iter().chain([&self.last])
     }
 
-    /// Looks at what is known about a key.
+    /// Reads what is known about a key.
     pub(super) fn read<R>(&self, key: &ScopeKey, read_state: impl FnOnce(&KeyState) -> R) -> Option<R> {
         let shard = self.shard(key).read().unwrap_or_else(PoisonError::into_inner);
         shard.get(key).map(read_state)
@@ -97,12 +97,12 @@ impl WorkingCopy {
         self.read(slot.key(), |known| known.record(slot.kind(), slot.node())).flatten()
     }
 
-    /// Takes in what a store knows about a slot.
-    pub(super) fn take_in(&self, slot: &Slot, theirs: &Record) -> TakenIn {
+    /// Merges what a store knows about a slot.
+    pub(super) fn take_in(&self, slot: &Slot, theirs: &Record) -> MergeEffect {
         self.write(slot.key(), |known| known.take_in(slot, theirs))
     }
 
-    /// Every slot that this node would tell a store that lost its memory: all facts, and the breakers of its own.
+    /// Every slot that this node would write to a store that lost its data: all facts, and its own breakers.
     pub(super) fn to_report(&self, own: &Node) -> Vec<Slot> {
         let mut slots = Vec::new();
         for shard in self.all() {
@@ -144,7 +144,7 @@ impl WorkingCopy {
         slots
     }
 
-    /// Forgets the breakers of nodes that fell silent.
+    /// Forgets the breakers of nodes that report no more.
     pub(super) fn forget_breakers(&self, own: &Node, before: Timestamp) {
         for shard in self.all() {
             let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
@@ -167,33 +167,33 @@ impl KeyState {
         }
     }
 
-    fn take_in(&mut self, slot: &Slot, theirs: &Record) -> TakenIn {
+    fn take_in(&mut self, slot: &Slot, theirs: &Record) -> MergeEffect {
         match (theirs, slot.node()) {
             (Record::Holds(theirs), None) => {
                 let merged = self.holds.as_deref().map_or_else(|| theirs.clone(), |mine| mine.merge(theirs));
                 let knows_more = merged != *theirs;
-                TakenIn { learned: set(&mut self.holds, merged), knows_more }
+                MergeEffect { learned: set(&mut self.holds, merged), knows_more }
             }
             (Record::Cooldown(theirs), None) => {
                 let mut mine = self.cooldown.as_deref().cloned();
                 let knows_more = mine.as_mut().is_some_and(|mine| mine.reconcile(theirs));
-                TakenIn {
+                MergeEffect {
                     learned: set(&mut self.cooldown, mine.unwrap_or_else(|| theirs.clone())),
                     knows_more,
                 }
             }
             (Record::Breaker(theirs), Some(node)) => self.take_in_breaker(node, theirs),
-            _ => TakenIn::default(),
+            _ => MergeEffect::default(),
         }
     }
 
-    pub(super) fn take_in_breaker(&mut self, node: &Node, theirs: &BreakerSnapshot) -> TakenIn {
+    pub(super) fn take_in_breaker(&mut self, node: &Node, theirs: &BreakerSnapshot) -> MergeEffect {
         let Some((_, mine)) = self.breakers.iter_mut().find(|(owner, _)| owner == node) else {
             self.breakers.push((node.clone(), Arc::new(theirs.clone())));
-            return TakenIn { learned: true, knows_more: false };
+            return MergeEffect { learned: true, knows_more: false };
         };
         let merged = mine.merge(theirs);
-        let taken = TakenIn { learned: merged != **mine, knows_more: merged != *theirs };
+        let taken = MergeEffect { learned: merged != **mine, knows_more: merged != *theirs };
         if taken.learned {
             *mine = Arc::new(merged);
         }
@@ -201,7 +201,7 @@ impl KeyState {
     }
 }
 
-/// Puts a value in place; says whether it is another one.
+/// Replaces a value; returns whether it changed.
 fn set<T: PartialEq>(place: &mut Option<Arc<T>>, value: T) -> bool {
     if place.as_deref() == Some(&value) {
         return false;

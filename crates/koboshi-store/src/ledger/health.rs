@@ -1,6 +1,6 @@
-//! How a ledger and its store are.
+//! The health of a ledger and its store.
 //!
-//! A store that fails says why. One that hangs says nothing, so the keeper notes when it began to ask.
+//! A store that fails returns an error. One that hangs returns nothing, so the keeper notes when its call began.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use koboshi::time::Moment;
 
 use crate::error::StoreError;
 
-/// A store that has not answered for so long hangs: longer than the limits that stores have themselves.
-const LONGEST_CALL: Duration = Duration::from_secs(15);
+/// A store that has not answered for this long hangs: longer than the timeouts that stores have themselves.
+const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How a ledger and its store are.
+/// The health of a ledger and its store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Health {
     /// Which store.
@@ -28,11 +28,11 @@ pub struct Health {
     pub journal_waiting: usize,
     /// Entries of the journal that were dropped since the start.
     pub journal_dropped: u64,
-    /// Things in the store that this program cannot read, at the last look.
+    /// Things in the store that this program cannot read, at the last read.
     pub unreadable: usize,
 }
 
-/// What the keeper says of the store.
+/// The keeper's state of the store.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) connected: bool,
@@ -48,20 +48,20 @@ impl State {
         self.began = Some(now);
     }
 
-    /// How the round went.
+    /// The result of the round.
     pub(super) fn end_round(&mut self, trouble: Option<StoreError>) {
         self.began = None;
         self.connected = trouble.is_none();
         self.trouble = trouble;
     }
 
-    /// What is wrong with the store now: what it said last, or that it says nothing.
+    /// What is wrong with the store now: its last error, or that it does not answer.
     pub(super) fn trouble_at(&self, now: Moment, place: &str) -> Option<StoreError> {
-        let hangs = self.began.is_some_and(|began| now.since(began) > LONGEST_CALL);
+        let hangs = self.began.is_some_and(|began| now.since(began) > CALL_TIMEOUT);
         let away = || StoreError::Away {
             place: place.to_owned(),
             doing: "exchange what is known",
-            why: format!("no answer for {} s", LONGEST_CALL.as_secs()),
+            why: format!("no answer for {} s", CALL_TIMEOUT.as_secs()),
         };
         self.trouble.clone().or_else(|| hangs.then(away))
     }

@@ -1,7 +1,7 @@
 //! The keeper: the one thread that talks to the store for a ledger.
 //!
-//! Each round it takes in what others changed, writes what changed here, looks after leases, writes the journal and now
-//! and then forgets what is old. Whatever fails is tried again after a pause that grows; until then the ledger works on
+//! In each round it merges what others changed, writes what changed here, renews leases, writes the journal and now
+//! and then forgets what is old. What fails is tried again after a growing pause; until then the ledger works on
 //! with what it knows, and nothing that waits to be written is given up.
 
 use std::collections::HashSet;
@@ -15,25 +15,25 @@ use koboshi::time::Moment;
 use crate::error::StoreError;
 use crate::journal::{Entry, EntryKind};
 use crate::record::Slot;
-use crate::store::{Loaded, StoreChanges, Unreadable, Wake, Watch};
+use crate::store::{StoreChanges, StoreContents, Unreadable, Wake, Watch};
 use crate::times;
 
 use super::Shared;
-use super::claim::Errand;
-use super::outbox::Woken;
+use super::claim::LeaseWork;
+use super::outbox::WakeReason;
 
-/// So many records or entries are written at once: other processes need the lock too.
+/// The most records or entries that are written at once: other processes need the lock too.
 const BATCH: usize = 8192;
 
 /// The first pause after a failure, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 
-/// Breakers of this node that did not change are shown again after this share of the time that stores keep them.
+/// Breakers of this node that did not change are written again after this share of the time that stores keep them.
 const SHOWN_FOR: u32 = 4;
-/// A breaker that is shown again is this much behind, so that what its caller shows at the same time wins.
+/// The timestamp of a breaker that is written again is set back by this much, so that a newer snapshot wins.
 const BEHIND: Duration = Duration::from_secs(60);
 
-/// A store that forgot so much at once may have more to forget.
+/// A store that pruned this many at once may have more to prune.
 const LARGE_STEP: u64 = 1000;
 
 pub(super) struct Keeper {
@@ -42,9 +42,9 @@ pub(super) struct Keeper {
     /// Entries that were taken from the queue, and how many of them have been written.
     batch: Vec<Entry>,
     written: usize,
-    /// Dropped entries that the journal already tells of.
+    /// Dropped entries that the journal already reports.
     told_dropped: u64,
-    /// Slots in the store that cannot be read here, and those of which the journal already tells.
+    /// Slots in the store that cannot be read here, and those that the journal already reports.
     unreadable: HashSet<String>,
     told_unreadable: HashSet<String>,
     next_prune: Option<Moment>,
@@ -69,7 +69,7 @@ impl Keeper {
         let outbox = &Arc::clone(&self.shared).outbox;
         let mut pause: Option<Duration> = None;
         let mut answered = 0;
-        let mut woken = Woken { asked: 0, closing: false };
+        let mut woken = WakeReason { asked: 0, closing: false };
         loop {
             self.shared.state().begin_round(self.shared.clock.moment());
             let done = self.guarded_round(woken.closing);
@@ -85,8 +85,8 @@ impl Keeper {
             if woken.closing {
                 break;
             }
-            let longest = pause.unwrap_or(self.shared.options.look_every);
-            woken = outbox.wait(longest, pause.is_some(), answered);
+            let timeout = pause.unwrap_or(self.shared.options.poll_interval);
+            woken = outbox.wait(timeout, pause.is_some(), answered);
         }
         outbox.set_gone();
     }
@@ -101,7 +101,7 @@ impl Keeper {
     }
 
     fn round(&mut self, closing: bool) -> Result<(), StoreError> {
-        // One look at the clock: what is shown again must not be old when the store forgets.
+        // The clock is read once: what is written again must not be old when the store prunes.
         let due = self.prune_is_due().then(|| self.shared.clock.wall());
         self.take_in_changes()?;
         if let Some(now) = due {
@@ -138,19 +138,19 @@ impl Keeper {
         Ok(())
     }
 
-    /// What the store calls when it has news. It must not keep the ledger alive.
+    /// The callback of the store for changes. It must not keep the ledger alive.
     fn wake(&self) -> Wake {
         let shared = Arc::downgrade(&self.shared);
         Arc::new(move || {
             if let Some(shared) = shared.upgrade() {
-                shared.outbox.ring();
+                shared.outbox.wake_keeper();
             }
         })
     }
 
-    /// Takes in what a store holds; `missing` loses what it holds, be it readable or not: a newer node may have put
-    /// it there, and it would be told again and again by both.
-    fn take_in(&mut self, loaded: Loaded, missing: &mut HashSet<Slot>) {
+    /// Merges what a store holds. A slot is removed from `missing` if the store holds anything in it, readable or not:
+    /// a newer node may have written it, and otherwise both would write it again and again.
+    fn take_in(&mut self, loaded: StoreContents, missing: &mut HashSet<Slot>) {
         for (slot, record) in loaded.records.iter().filter(|(slot, _)| slot.is_shared()) {
             missing.remove(slot);
             if !self.unreadable.is_empty() {
@@ -175,7 +175,7 @@ impl Keeper {
     }
 
     fn write_changes(&mut self) -> Result<(), StoreError> {
-        // Bounded: what others tell in answer may give us something to tell again, but never for ever.
+        // Bounded: what others write in answer may lead to another write, but not without end.
         for _ in 0..1000 {
             let slots = self.shared.outbox.take_changed(BATCH);
             if slots.is_empty() {
@@ -193,7 +193,7 @@ impl Keeper {
                 self.unreadable.remove(&slot);
                 self.report(&slot, &format!("is damaged and was set aside: {why}"));
             }
-            let loaded = Loaded { records: merged.beyond, unreadable: merged.unreadable };
+            let loaded = StoreContents { records: merged.beyond, unreadable: merged.unreadable };
             self.take_in(loaded, &mut HashSet::new());
         }
         Ok(())
@@ -201,18 +201,18 @@ impl Keeper {
 
     fn run_requests(&mut self, closing: bool) -> Result<(), StoreError> {
         let shared = &self.shared;
-        for errand in shared.claims.errands(shared.clock.moment(), closing) {
+        for errand in shared.claims.due_work(shared.clock.moment(), closing) {
             let (asked, now) = (shared.clock.moment(), shared.clock.wall());
             match errand {
-                Errand::Take { name, ttl } => {
+                LeaseWork::Take { name, ttl } => {
                     let lease = shared.store.lease(&name, shared.options.node.name(), ttl, now)?;
                     shared.claims.settle(&name, lease, ttl, asked);
                 }
-                Errand::Renew { lease, ttl } => {
+                LeaseWork::Renew { lease, ttl } => {
                     let renewed = shared.store.renew(&lease, ttl, now)?;
                     shared.claims.settle(&lease.name, renewed, ttl, asked);
                 }
-                Errand::Release { lease } => {
+                LeaseWork::Release { lease } => {
                     shared.store.release(&lease, now)?;
                 }
             }
@@ -248,7 +248,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Says something about the store in its journal, past the queue.
+    /// Writes an entry about the store into its journal, past the queue.
     fn note(&self, text: String) -> Result<(), StoreError> {
         let entry = Entry::new(self.shared.clock.wall(), &self.shared.options.node, EntryKind::Store, text);
         self.shared.store.append(&[entry])
@@ -262,14 +262,14 @@ impl Keeper {
         }
     }
 
-    /// Whether it is time to forget what is old.
+    /// Whether it is time to prune.
     fn prune_is_due(&mut self) -> bool {
         let now = self.shared.clock.moment();
-        // Not at once: a command that lives for a second has better things to do.
+        // Not at once: a command that runs for a second need not prune.
         now >= *self.next_prune.get_or_insert_with(|| now.after(self.shared.options.prune_every))
     }
 
-    /// Keeps the breakers of this node from being forgotten: they may be idle for long while the node lives.
+    /// Keeps the breakers of this node from being forgotten: they may be idle for long while the node runs.
     fn show_breakers_again(&self, now: Timestamp) {
         let share = self.shared.options.keep.breakers / SHOWN_FOR;
         let (shown, at) = (times::before(now, share), times::before(now, BEHIND.min(share)));
@@ -280,7 +280,7 @@ impl Keeper {
     fn forget_what_is_old(&mut self, now: Timestamp) -> Result<(), StoreError> {
         let options = &self.shared.options;
         self.shared.copy.forget_breakers(&options.node, times::before(now, options.keep.breakers));
-        // A store forgets in steps: after a large one there may be more, and the next turn takes the next one.
+        // A store prunes in steps: after a large one there may be more, and the next round takes the next one.
         if self.shared.store.prune(&options.keep, now)? < LARGE_STEP {
             self.next_prune = Some(self.shared.clock.moment().after(options.prune_every));
         }

@@ -1,7 +1,7 @@
-//! The ledger: the working copy that everyone reads, and the thread that keeps it in step with a store.
+//! The ledger: the working copy that all callers read, and the thread that keeps it in step with a store.
 //!
-//! Callers look and change in memory; nothing they call waits for a store. One background thread writes what changed,
-//! takes in what others changed and writes the journal. If the store is away, the ledger works on with what it knows, and
+//! Callers read and change it in memory; none of these calls waits for a store. One background thread writes what changed,
+//! merges what others changed and writes the journal. If the store is away, the ledger works on with what it knows, and
 //! both sides merge when it is back. Records of keys that are not shared stay in the working copy.
 //!
 //! It deliberately does not decide: it hands records to the core's functions and keeps what they return.
@@ -24,7 +24,7 @@ use koboshi::key::ScopeKey;
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
-use crate::journal::{Entry, Retention};
+use crate::journal::{Entry, Query, Retention};
 use crate::record::{Node, Slot};
 use crate::store::Store;
 
@@ -34,33 +34,34 @@ use health::State;
 use keeper::Keeper;
 use outbox::Outbox;
 
+pub use claim::ClaimState;
 pub use health::Health;
 
-/// So long a ledger that goes waits for its store: longer than a server that is away takes to say so.
-const LONGEST_END: Duration = Duration::from_secs(5);
+/// How long a ledger waits for its store when it is dropped: longer than the connection timeout of a server that is away.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How a ledger works.
+/// The options of a ledger.
 #[derive(Debug, Clone)]
 pub struct LedgerOptions {
     /// The name of this process. Two processes must not use one name at the same time.
     pub node: Node,
     /// How often the store is asked for changes by others.
-    pub look_every: Duration,
+    pub poll_interval: Duration,
     /// Entries of the journal that may wait to be written; more are dropped and counted.
     pub journal_room: usize,
     /// How long things are remembered.
     pub keep: Retention,
-    /// How often what is old is forgotten.
+    /// How often old entries are pruned.
     pub prune_every: Duration,
 }
 
 impl LedgerOptions {
-    /// The usual values: looks every 200 ms, 65,536 waiting entries, forgets every minute.
+    /// The usual values: reads the store every 200 ms, 65,536 waiting entries, prunes every minute.
     #[must_use]
     pub fn new(node: Node) -> Self {
         Self {
             node,
-            look_every: Duration::from_millis(200),
+            poll_interval: Duration::from_millis(200),
             journal_room: 65_536,
             keep: Retention::default(),
             prune_every: Duration::from_secs(60),
@@ -83,7 +84,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Whether this node speaks for a slot: facts are everyone's, breakers their node's.
+    /// Whether this node may write a slot: facts belong to all nodes, a breaker to its own node.
     fn may_report(&self, slot: &Slot) -> bool {
         slot.node().is_none_or(|node| *node == self.options.node)
     }
@@ -91,7 +92,7 @@ impl Shared {
     fn notify_listeners(&self, slot: &Slot) {
         let listeners = self.listeners.read().unwrap_or_else(PoisonError::into_inner).clone();
         for listener in listeners {
-            // Somebody else's bug must not end the sharing.
+            // A panic of a listener must not end the thread.
             let _ = catch_unwind(AssertUnwindSafe(|| listener(slot)));
         }
     }
@@ -121,13 +122,13 @@ impl Shared {
 /// let here = Ledger::open(store.clone(), LedgerOptions::new("gateway-1".parse()?))?;
 /// let there = Ledger::open(store, LedgerOptions::new("gateway-2".parse()?))?;
 ///
-/// // One gateway is told that the account's quota is used up; the request goes on at once.
+/// // One gateway learns that the account's quota is used up; the request continues at once.
 /// let account = "account:main".parse()?;
 /// here.update_holds(&account, |holds| holds.hold(Limit::Quota, Timestamp::MAX));
 ///
 /// // In the background it reaches the store, and from there the other gateway.
-/// let patience = Duration::from_secs(10);
-/// assert!(here.flush(patience) && there.flush(patience));
+/// let timeout = Duration::from_secs(10);
+/// assert!(here.flush(timeout) && there.flush(timeout));
 /// assert_eq!(there.holds(&account), here.holds(&account));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -135,7 +136,7 @@ impl Shared {
 /// Dropping it writes what waits, as far as the store lets it within a few seconds, and ends the thread.
 pub struct Ledger {
     shared: Arc<Shared>,
-    /// None once somebody waited for its end.
+    /// None once a caller waited for its end.
     keeper: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -178,7 +179,7 @@ impl Ledger {
         Ok(Self { shared, keeper: Mutex::new(Some(keeper)) })
     }
 
-    /// Waits until the store has been read, at most this long. Says whether it was; if not, the ledger works on with
+    /// Waits until the store has been read, at most this long. Returns whether it was; if not, the ledger works on with
     /// what it knows.
     #[must_use]
     pub fn wait_loaded(&self, timeout: Duration) -> bool {
@@ -199,7 +200,7 @@ impl Ledger {
         self.shared.copy.cooldown(key)
     }
 
-    /// Whether any key has a cooldown: where none has, nobody needs to ask for the one of a key.
+    /// Whether any key has a cooldown: where none has, callers need not ask for that of a single key.
     #[must_use]
     pub fn has_cooldowns(&self) -> bool {
         self.shared.copy.has_cooldowns()
@@ -245,7 +246,7 @@ impl Ledger {
         result
     }
 
-    /// Shows what this node's breaker for a key looks like.
+    /// Publishes the state of this node's breaker for a key.
     pub fn show_breaker(&self, key: &ScopeKey, snapshot: &BreakerSnapshot) {
         let node = self.node();
         let taken = self.shared.copy.write(key, |known| known.take_in_breaker(node, snapshot));
@@ -254,7 +255,7 @@ impl Ledger {
         }
     }
 
-    /// Calls this for every slot that somebody else changed. It runs on the ledger's thread and must return at once.
+    /// Calls this for every slot that another node changed. It runs on the ledger's thread and must return at once.
     pub fn on_change(&self, listener: impl Fn(&Slot) + Send + Sync + 'static) {
         self.shared.listeners.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(listener));
     }
@@ -266,33 +267,71 @@ impl Ledger {
 
     // ===== leases =====
 
-    /// Wants to be the only one of the fleet to do this, from now on. See [`Ledger::held`].
+    /// Claims a lease, to be the only one of the fleet to do this. See [`Ledger::held`].
     pub fn claim(&self, name: &str, ttl: Duration) {
         self.shared.claims.claim(name, ttl, self.shared.clock.moment());
-        self.shared.outbox.ring();
+        self.shared.outbox.wake_keeper();
     }
 
-    /// No longer wants it.
+    /// Gives the claim up.
     pub fn give_up(&self, name: &str) {
         self.shared.claims.give_up(name, self.shared.clock.moment());
-        self.shared.outbox.ring();
+        self.shared.outbox.wake_keeper();
+    }
+
+    /// Wants a lease again that an earlier process took and did not give back: it is held once the store has confirmed this fence.
+    pub fn resume_claim(&self, name: &str, fence: u64, ttl: Duration) {
+        self.shared.claims.resume(name, fence, ttl, self.shared.clock.moment());
+        self.shared.outbox.wake_keeper();
+    }
+
+    /// No longer looks after a lease, and does not give it back: it ends by itself, or another process resumes it.
+    pub fn leave(&self, name: &str) {
+        self.shared.claims.leave(name);
     }
 
     /// The fence of a claimed lease, while this node holds it.
     #[must_use]
     pub fn held(&self, name: &str) -> Option<u64> {
-        self.shared.claims.held(name, self.shared.clock.moment())
+        self.held_for(name).map(|(fence, _)| fence)
+    }
+
+    /// The fence of a claimed lease, and for how long this node holds it if the store is not heard of again.
+    #[must_use]
+    pub fn held_for(&self, name: &str) -> Option<(u64, Duration)> {
+        let now = self.shared.clock.moment();
+        self.shared.claims.held(name, now).map(|(fence, until)| (fence, until.since(now)))
+    }
+
+    /// What is known of a claimed lease; none where it is not claimed.
+    #[must_use]
+    pub fn claim_state(&self, name: &str) -> Option<ClaimState> {
+        self.shared.claims.state(name, self.shared.clock.moment())
+    }
+
+    /// Whether the last exchange with the store went well.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.shared.state().connected
+    }
+
+    /// The newest entries of the journal that match, from the store. Waits for it; not for request paths.
+    ///
+    /// # Errors
+    /// The store cannot be read now.
+    pub fn query(&self, query: &Query) -> Result<Vec<Entry>, StoreError> {
+        self.shared.store.query(query)
     }
 
     // ===== the keeper =====
 
-    /// Waits until everything so far is in the store, at most this long. Says whether it is. Not for request paths.
+    /// Waits until every earlier change is in the store, at most this long. Returns whether it is. Not for request paths.
     #[must_use]
     pub fn flush(&self, timeout: Duration) -> bool {
         self.shared.outbox.flush(timeout)
     }
 
-    /// How the ledger and its store are.
+    /// The health of the ledger and its store.
     #[must_use]
     pub fn health(&self) -> Health {
         let shared = &self.shared;
@@ -311,21 +350,21 @@ impl Ledger {
         }
     }
 
-    /// Writes what waits, as far as the store lets it within a few seconds, ends the thread, and says how it went.
+    /// Writes what waits, as far as the store lets it within a few seconds, ends the thread, and returns the health.
     #[must_use]
     pub fn close(self) -> Health {
-        self.finish(LONGEST_END)
+        self.finish(SHUTDOWN_TIMEOUT)
     }
 
-    /// Writes what waits, as far as the store lets it within this time, and says how it went. The thread ends; one whose store hangs is left
+    /// Writes what waits, as far as the store lets it within this time, and returns the health. The thread ends; one whose store hangs is left
     /// to itself and ends when the store answers. What changes after this is not written.
-    pub fn finish(&self, longest: Duration) -> Health {
+    pub fn finish(&self, timeout: Duration) -> Health {
         self.shared.outbox.close();
         let keeper = self.keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(keeper) = keeper
-            && self.shared.outbox.wait_gone(longest)
+            && self.shared.outbox.wait_gone(timeout)
         {
-            // It has nothing left to do: this is over at once.
+            // The thread has nothing left to do, so this returns at once.
             drop(keeper.join());
         }
         self.health()
@@ -334,11 +373,11 @@ impl Ledger {
 
 impl Drop for Ledger {
     fn drop(&mut self) {
-        let _ = self.finish(LONGEST_END);
+        let _ = self.finish(SHUTDOWN_TIMEOUT);
     }
 }
 
-/// Changes a shared record; says whether it is another one then.
+/// Changes a shared record; returns whether it changed.
 fn update<T: Clone + Default + PartialEq, R>(
     place: &mut Option<Arc<T>>,
     change: impl FnOnce(&mut T) -> R,

@@ -1,4 +1,4 @@
-//! What waits to be written, and the bell that wakes the keeper.
+//! What waits to be written, and the condition variable that wakes the keeper.
 //!
 //! State is kept as the set of slots that changed: what is written is their newest record, so a busy key costs one write
 //! and nothing is ever dropped. The journal is a queue with a bound: when it is full, entries are dropped and counted.
@@ -14,19 +14,19 @@ use crate::record::Slot;
 
 /// Why the keeper woke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Woken {
+pub(super) struct WakeReason {
     /// Everything that was asked to be written up to here …
     pub(super) asked: u64,
-    /// … and then the keeper goes home.
+    /// … and whether the keeper ends after that.
     pub(super) closing: bool,
 }
 
 #[derive(Default)]
-struct Desk {
+struct Signals {
     changed: HashSet<Slot>,
     /// Taken by the keeper and not yet written.
     taken: usize,
-    rung: bool,
+    notified: bool,
     closing: bool,
     asked: u64,
     done: u64,
@@ -34,11 +34,11 @@ struct Desk {
     gone: bool,
 }
 
-impl Desk {
-    /// Whether the keeper must come now. In trouble a ring does not count: changes go on, and the store needs a pause.
-    const fn calls(&self, in_trouble: bool, answered: u64) -> bool {
-        let called = if in_trouble { self.asked > answered } else { self.rung || self.asked > self.done };
-        self.closing || called
+impl Signals {
+    /// Whether the keeper must run now. While the store fails, a change alone does not wake it: changes keep coming, and the store needs a pause.
+    const fn wakes(&self, in_trouble: bool, answered: u64) -> bool {
+        let asked = if in_trouble { self.asked > answered } else { self.notified || self.asked > self.done };
+        self.closing || asked
     }
 }
 
@@ -51,8 +51,8 @@ struct Queue {
 }
 
 pub(super) struct Outbox {
-    desk: Mutex<Desk>,
-    bell: Condvar,
+    signals: Mutex<Signals>,
+    wake: Condvar,
     answer: Condvar,
     queue: Mutex<Queue>,
     room: usize,
@@ -65,8 +65,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Outbox {
     pub(super) fn new(room: usize) -> Self {
         Self {
-            desk: Mutex::default(),
-            bell: Condvar::new(),
+            signals: Mutex::default(),
+            wake: Condvar::new(),
             answer: Condvar::new(),
             queue: Mutex::default(),
             room: room.max(1),
@@ -76,19 +76,19 @@ impl Outbox {
     // ===== for callers =====
 
     /// Wakes the keeper.
-    pub(super) fn ring(&self) {
-        let mut desk = lock(&self.desk);
-        if !mem::replace(&mut desk.rung, true) {
-            self.bell.notify_one();
+    pub(super) fn wake_keeper(&self) {
+        let mut signals = lock(&self.signals);
+        if !mem::replace(&mut signals.notified, true) {
+            self.wake.notify_one();
         }
     }
 
     /// Notes that a slot must be written, and wakes the keeper.
     pub(super) fn changed(&self, slot: Slot) {
-        let mut desk = lock(&self.desk);
-        desk.changed.insert(slot);
-        if !mem::replace(&mut desk.rung, true) {
-            self.bell.notify_one();
+        let mut signals = lock(&self.signals);
+        signals.changed.insert(slot);
+        if !mem::replace(&mut signals.notified, true) {
+            self.wake.notify_one();
         }
     }
 
@@ -100,51 +100,56 @@ impl Outbox {
             return;
         }
         queue.entries.push(entry);
-        // The keeper comes by on its own; only a queue that fills fast is worth a call.
+        // The keeper runs regularly by itself; only a queue that fills fast wakes it.
         let filling = queue.entries.len() == self.room / 4;
         drop(queue);
         if filling {
-            self.ring();
+            self.wake_keeper();
         }
     }
 
-    /// Asks for everything so far to be written and waits for it. Says whether it was.
+    /// Asks for every earlier change to be written and waits for it. Returns whether it was.
     pub(super) fn flush(&self, timeout: Duration) -> bool {
-        let mut desk = lock(&self.desk);
-        desk.asked += 1;
-        let mine = desk.asked;
-        desk.rung = true;
-        self.bell.notify_one();
-        self.wait_for(desk, timeout, |desk| desk.done >= mine)
+        let mut signals = lock(&self.signals);
+        signals.asked += 1;
+        let mine = signals.asked;
+        signals.notified = true;
+        self.wake.notify_one();
+        self.wait_for(signals, timeout, |signals| signals.done >= mine)
     }
 
-    /// Waits until the store was read for the first time. Says whether it was.
+    /// Waits until the store was read for the first time. Returns whether it was.
     pub(super) fn wait_loaded(&self, timeout: Duration) -> bool {
-        self.wait_for(lock(&self.desk), timeout, |desk| desk.loaded)
+        self.wait_for(lock(&self.signals), timeout, |signals| signals.loaded)
     }
 
-    /// Waits until the keeper is gone. Says whether it is.
+    /// Waits until the keeper has ended. Returns whether it has.
     pub(super) fn wait_gone(&self, timeout: Duration) -> bool {
-        self.wait_for(lock(&self.desk), timeout, |desk| desk.gone)
+        self.wait_for(lock(&self.signals), timeout, |signals| signals.gone)
     }
 
-    fn wait_for(&self, desk: MutexGuard<'_, Desk>, timeout: Duration, ready: impl Fn(&Desk) -> bool) -> bool {
-        let waiting = |desk: &mut Desk| !ready(desk) && !desk.gone;
-        let (desk, _) =
-            self.answer.wait_timeout_while(desk, timeout, waiting).unwrap_or_else(PoisonError::into_inner);
-        ready(&desk)
+    fn wait_for(
+        &self,
+        signals: MutexGuard<'_, Signals>,
+        timeout: Duration,
+        ready: impl Fn(&Signals) -> bool,
+    ) -> bool {
+        let waiting = |signals: &mut Signals| !ready(signals) && !signals.gone;
+        let (signals, _) =
+            self.answer.wait_timeout_while(signals, timeout, waiting).unwrap_or_else(PoisonError::into_inner);
+        ready(&signals)
     }
 
-    /// Tells the keeper to write what it can and go home.
+    /// Asks the keeper to write what it can and to end.
     pub(super) fn close(&self) {
-        lock(&self.desk).closing = true;
-        self.bell.notify_one();
+        lock(&self.signals).closing = true;
+        self.wake.notify_one();
     }
 
     /// Slots that wait, and those that are being written.
     pub(super) fn pending(&self) -> usize {
-        let desk = lock(&self.desk);
-        desk.changed.len() + desk.taken
+        let signals = lock(&self.signals);
+        signals.changed.len() + signals.taken
     }
 
     /// Entries that wait, and those that were dropped.
@@ -154,65 +159,65 @@ impl Outbox {
     }
 
     pub(super) fn is_loaded(&self) -> bool {
-        lock(&self.desk).loaded
+        lock(&self.signals).loaded
     }
 
     // ===== for the keeper =====
 
-    /// Waits for the bell, at most this long. In trouble only a flush or the end of the day counts as a ring.
-    pub(super) fn wait(&self, longest: Duration, in_trouble: bool, answered: u64) -> Woken {
-        let idle = |desk: &mut Desk| !desk.calls(in_trouble, answered);
-        let (mut desk, _) = self
-            .bell
-            .wait_timeout_while(lock(&self.desk), longest, idle)
+    /// Waits to be woken, at most this long. While the store fails, only a flush or the closing of the ledger wakes the keeper.
+    pub(super) fn wait(&self, timeout: Duration, in_trouble: bool, answered: u64) -> WakeReason {
+        let idle = |signals: &mut Signals| !signals.wakes(in_trouble, answered);
+        let (mut signals, _) = self
+            .wake
+            .wait_timeout_while(lock(&self.signals), timeout, idle)
             .unwrap_or_else(PoisonError::into_inner);
-        desk.rung = false;
-        Woken { asked: desk.asked, closing: desk.closing }
+        signals.notified = false;
+        WakeReason { asked: signals.asked, closing: signals.closing }
     }
 
     /// Everything that was asked up to here has been written.
     pub(super) fn done(&self, asked: u64) {
-        let mut desk = lock(&self.desk);
-        desk.done = desk.done.max(asked);
+        let mut signals = lock(&self.signals);
+        signals.done = signals.done.max(asked);
         self.answer.notify_all();
     }
 
     /// The store has been read.
     pub(super) fn set_loaded(&self) {
-        let mut desk = lock(&self.desk);
-        if !mem::replace(&mut desk.loaded, true) {
+        let mut signals = lock(&self.signals);
+        if !mem::replace(&mut signals.loaded, true) {
             self.answer.notify_all();
         }
     }
 
-    /// The keeper is gone: nobody need wait for it.
+    /// The keeper has ended: no caller need wait for it.
     pub(super) fn set_gone(&self) {
-        lock(&self.desk).gone = true;
+        lock(&self.signals).gone = true;
         self.answer.notify_all();
     }
 
-    /// Takes up to so many slots to be written.
-    pub(super) fn take_changed(&self, most: usize) -> Vec<Slot> {
-        let mut desk = lock(&self.desk);
-        desk.taken = desk.changed.len().min(most);
-        if desk.changed.len() <= most {
-            return mem::take(&mut desk.changed).into_iter().collect();
+    /// Takes up to this many slots to be written.
+    pub(super) fn take_changed(&self, max: usize) -> Vec<Slot> {
+        let mut signals = lock(&self.signals);
+        signals.taken = signals.changed.len().min(max);
+        if signals.changed.len() <= max {
+            return mem::take(&mut signals.changed).into_iter().collect();
         }
-        let some: Vec<Slot> = desk.changed.iter().take(most).cloned().collect();
+        let some: Vec<Slot> = signals.changed.iter().take(max).cloned().collect();
         for slot in &some {
-            desk.changed.remove(slot);
+            signals.changed.remove(slot);
         }
         some
     }
 
     /// The slots that were taken have been written, or put back.
     pub(super) fn settle_changed(&self) {
-        lock(&self.desk).taken = 0;
+        lock(&self.signals).taken = 0;
     }
 
-    /// Puts slots back, without ringing: they are the keeper's own work.
+    /// Puts slots back without waking the keeper, which is the caller.
     pub(super) fn put_back(&self, slots: impl IntoIterator<Item = Slot>) {
-        lock(&self.desk).changed.extend(slots);
+        lock(&self.signals).changed.extend(slots);
     }
 
     /// Swaps the queued entries into an empty batch.
@@ -222,7 +227,7 @@ impl Outbox {
         queue.taken = batch.len();
     }
 
-    /// So many of the taken entries have been written.
+    /// This many of the taken entries have been written.
     pub(super) fn written(&self, count: usize) {
         let mut queue = lock(&self.queue);
         queue.taken = queue.taken.saturating_sub(count);
@@ -285,14 +290,14 @@ mod tests {
 
     #[test]
     fn in_trouble_only_a_flush_or_the_end_wakes_the_keeper() {
-        let rung = Desk { rung: true, ..Desk::default() };
-        assert!(rung.calls(false, 0) && !rung.calls(true, 0));
-        let asked = Desk { asked: 2, ..Desk::default() };
-        assert!(asked.calls(true, 1), "a new wish is worth a try");
-        assert!(!asked.calls(true, 2), "one that was tried in vain waits for the next turn");
-        assert!(asked.calls(false, 2));
-        assert!(Desk { closing: true, ..Desk::default() }.calls(true, 0));
-        assert!(!Desk::default().calls(false, 0));
+        let notified = Signals { notified: true, ..Signals::default() };
+        assert!(notified.wakes(false, 0) && !notified.wakes(true, 0));
+        let asked = Signals { asked: 2, ..Signals::default() };
+        assert!(asked.wakes(true, 1), "a new wish is worth a try");
+        assert!(!asked.wakes(true, 2), "a flush that failed waits for the next round");
+        assert!(asked.wakes(false, 2));
+        assert!(Signals { closing: true, ..Signals::default() }.wakes(true, 0));
+        assert!(!Signals::default().wakes(false, 0));
     }
 
     #[test]

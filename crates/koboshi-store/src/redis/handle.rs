@@ -1,6 +1,6 @@
-//! The way to the server: one connection at a time, made when it is needed, dropped when anything goes wrong.
+//! The connection to the server: one at a time, made when it is needed, dropped when anything goes wrong.
 //!
-//! Every step has a time limit, so that a server that accepts and then says nothing cannot hold a thread for ever. Only
+//! Every step has a time limit, so that a server that accepts and then never answers cannot block a thread for ever. Only
 //! single commands are sent, never pipelines: the driver waits the whole limit for *each* answer of a pipeline.
 //! The password is in the driver's hands only: it is in no message.
 
@@ -12,8 +12,8 @@ use redis::{Client, Connection, ErrorKind, IntoConnectionInfo, RedisError, Redis
 use crate::error::StoreError;
 use crate::journal::REDACTOR;
 
-/// The most characters of what a server said.
-const LONGEST: usize = 200;
+/// The most characters of a server's message.
+const MAX_MESSAGE_CHARS: usize = 200;
 
 pub(super) struct RedisHandle {
     client: Client,
@@ -23,16 +23,13 @@ pub(super) struct RedisHandle {
 }
 
 impl RedisHandle {
-    /// A way to this address. Nothing is sent yet.
+    /// A handle for this address. Nothing is sent yet.
     pub(super) fn new(url: &str, limit: Duration) -> Result<Self, StoreError> {
         let setting = |why: &str| StoreError::Setting { place: scheme(url), why: why.to_owned() };
-        if url.starts_with("rediss:") || url.starts_with("valkeys:") {
-            return Err(setting("TLS is not built in: use redis:// over a private network or a tunnel"));
-        }
         if limit.is_zero() {
             return Err(setting("its time limit must be more than nothing"));
         }
-        let hint = "it is no address of a Redis: write it like redis://:password@host:6379/0 or unix:///path";
+        let hint = "it is no address of a Redis: write it like redis://:password@host:6379/0, rediss:// for TLS, or unix:///path";
         let info = url.into_connection_info().map_err(|_| setting(hint))?;
         let quiet = info.redis_settings().clone().set_skip_set_lib_name();
         let info = info.set_redis_settings(quiet);
@@ -53,14 +50,14 @@ impl RedisHandle {
         Ok(connection)
     }
 
-    /// Does something over the connection; twice if it turns out that the connection had been closed while nobody looked.
+    /// Runs something over the connection; again on a new one if the idle connection had been closed by the server.
     pub(super) fn run<R>(
         &self,
         doing: &'static str,
         work: impl Fn(&mut Connection) -> RedisResult<R>,
     ) -> Result<R, StoreError> {
         let mut place = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        // Taken out while it is used: after a failure nobody knows which answers are still on their way.
+        // Taken out while it is used: after a failure it is not known which answers are still on their way.
         if let Some(mut old) = place.take() {
             match work(&mut old) {
                 Ok(result) => {
@@ -79,28 +76,28 @@ impl RedisHandle {
         fresh.map_err(|error| self.trouble(&error, doing))
     }
 
-    /// An error in our words.
+    /// The driver's error as ours.
     pub(super) fn trouble(&self, error: &RedisError, doing: &'static str) -> StoreError {
         let place = self.place.clone();
-        let said = REDACTOR.excerpt(&error.to_string(), LONGEST);
+        let why = REDACTOR.excerpt(&error.to_string(), MAX_MESSAGE_CHARS);
         if error.is_timeout() {
             return StoreError::Away { place, doing, why: format!("no answer within {:?}", self.limit) };
         }
         if is_away(error) {
-            return StoreError::Away { place, doing, why: said };
+            return StoreError::Away { place, doing, why };
         }
         match (error.kind(), error.code()) {
             (ErrorKind::AuthenticationFailed, _) | (_, Some("NOAUTH" | "WRONGPASS")) => {
-                StoreError::Refused { place, why: said }
+                StoreError::Refused { place, why }
             }
             (_, Some("OOM")) => {
-                StoreError::Failed { place, doing, why: format!("its memory is full, give it more ({said})") }
+                StoreError::Failed { place, doing, why: format!("its memory is full, give it more ({why})") }
             }
             (_, Some("MISCONF")) => {
-                let why = format!("it cannot write to its disk, which may be full ({said})");
+                let why = format!("it cannot write to its disk, which may be full ({why})");
                 StoreError::Failed { place, doing, why }
             }
-            _ => StoreError::Failed { place, doing, why: said },
+            _ => StoreError::Failed { place, doing, why },
         }
     }
 }
@@ -131,14 +128,11 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_cannot_work_is_told_why_without_its_password() {
-        for url in
-            ["rediss://:hunter2@host", "http://u:hunter2@host", "hunter2", "redis://:hunter2@host:notaport"]
-        {
-            let said = refused(url);
-            assert!(!said.is_empty() && !said.contains("hunter2"), "{url}: {said}");
+    fn an_address_that_cannot_work_gets_the_reason_without_its_password() {
+        for url in ["http://u:hunter2@host", "hunter2", "redis://:hunter2@host:notaport"] {
+            let message = refused(url);
+            assert!(!message.is_empty() && !message.contains("hunter2"), "{url}: {message}");
         }
-        assert!(refused("rediss://host").contains("TLS is not built in"));
         assert!(refused("host:6379").contains("redis://"));
     }
 
@@ -146,8 +140,9 @@ mod tests {
     fn every_address_that_a_config_may_name_can_be_used() {
         for url in [
             "redis://h", "redis://h/", "redis://h:6379/0", "redis://:p:w@h.example:1/15", "redis://u:p@q@h",
-            "redis://[::1]:6379", "redis://h:", "redis://h:65535?protocol=resp3", "valkey://h",
-            "unix:///run/r.sock", "redis+unix:///run/r.sock?db=1", "valkey+unix:///run/r.sock",
+            "redis://[::1]:6379", "redis://h:", "redis://h:65535?protocol=resp3", "valkey://h", "rediss://h",
+            "rediss://u:p@h:6380/1", "valkeys://h", "unix:///run/r.sock", "redis+unix:///run/r.sock?db=1",
+            "valkey+unix:///run/r.sock",
         ] {
             assert_eq!(refused(url), "", "{url}");
         }

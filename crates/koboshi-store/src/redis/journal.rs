@@ -1,7 +1,7 @@
 //! The journal in Redis: a stream of JSON bodies, filtered here.
 //!
-//! The server numbers entries as they arrive; an entry says itself when it happened, which may be much earlier if
-//! the server was away, but not later, as far as clocks agree. So times are compared here, by what entries say, and a
+//! The server numbers entries as they arrive; each entry states when it happened, which may be much earlier if
+//! the server was away, but not later, as far as clocks agree. So times are compared here, by the times in the entries, and a
 //! search through time ends by when entries arrived.
 
 use jiff::{SignedDuration, Timestamp};
@@ -13,13 +13,13 @@ use crate::journal::{Entry, Query, tidy, tidy_query};
 use super::handle::RedisHandle;
 use super::names::Names;
 
-/// So many entries in one exchange.
+/// Entries in one exchange.
 const PAGE: usize = 1000;
 
-/// So many pages are deleted at once.
+/// The most pages that are deleted at once.
 const PAGES: usize = 20;
 
-/// So much may the clock of a node be ahead of the server's before a search could miss its entries.
+/// How far the clock of a node may be ahead of the server's before a search could miss its entries.
 const AHEAD: SignedDuration = SignedDuration::from_mins(5);
 
 type Page = Vec<(String, Vec<String>)>;
@@ -37,13 +37,13 @@ impl Journal {
         &self,
         handle: &RedisHandle,
         names: &Names,
-        most: Option<u64>,
+        max: Option<u64>,
         entries: &[Entry],
     ) -> Result<(), StoreError> {
         let doing = "write the journal";
         for page in entries.chunks(PAGE) {
             let mut call = self.append.prepare_invoke();
-            call.key(&names.journal).arg(most.map_or_else(String::new, |most| most.to_string()));
+            call.key(&names.journal).arg(max.map_or_else(String::new, |max| max.to_string()));
             for entry in page.iter().map(tidy) {
                 let body = serde_json::to_string(&entry).map_err(|error| StoreError::Failed {
                     place: handle.place().to_owned(),
@@ -84,7 +84,7 @@ pub(super) fn query(handle: &RedisHandle, names: &Names, query: &Query) -> Resul
     Ok(found)
 }
 
-/// The latest instant that an entry with this number can tell of.
+/// The latest instant that an entry with this number can have.
 fn arrived(id: &str) -> Option<Timestamp> {
     let millis = id.split_once('-')?.0.parse().ok()?;
     Timestamp::from_millisecond(millis).ok()?.checked_add(AHEAD).ok()
@@ -112,12 +112,12 @@ fn read(fields: &[String]) -> Option<Entry> {
     serde_json::from_str(body).ok()
 }
 
-/// Deletes some entries that are too old, and all that are too many. Says how many went.
+/// Deletes some entries that are too old, and all that are too many. Returns how many were deleted.
 pub(super) fn prune(
     handle: &RedisHandle,
     names: &Names,
     old: Timestamp,
-    most: u64,
+    max: u64,
 ) -> Result<u64, StoreError> {
     let doing = "forget what is old";
     let mut gone = 0;
@@ -148,7 +148,7 @@ pub(super) fn prune(
         redis::cmd("XTRIM")
             .arg(&names.journal)
             .arg("MAXLEN")
-            .arg(most.min(i64::MAX.cast_unsigned()))
+            .arg(max.min(i64::MAX.cast_unsigned()))
             .query(connection)
     })?;
     Ok(gone + trimmed)

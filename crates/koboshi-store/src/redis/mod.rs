@@ -2,17 +2,19 @@
 //!
 //! Records are merged by compare-and-set with the core's own merge, announced over pub/sub and read again in full after
 //! every break. Leases and the cache go by the server's clock, so that nodes need not agree on the time. Whatever the
-//! server does (vanish, come back empty, fall silent), a call here ends within a few time limits, and the ledger above
+//! server does (disappear, come back empty, stop answering), a call here ends within a few time limits, and the ledger above
 //! works on with what it knows.
 //!
-//! It deliberately has no TLS, no cluster and no sentinel for now, and sends no pipelines. A server that evicts keys under
-//! memory pressure can forget what is stored; ledgers tell it again at their next full look. Its journal may hold an
-//! entry twice where the answer to a write was lost.
+//! It deliberately has no cluster and no sentinel for now, and sends no pipelines. TLS trusts the certificates of the
+//! machine. A server that evicts keys under memory pressure can forget what is stored; ledgers write it again at their
+//! next full read. Its journal may hold an entry twice where the answer to a write was lost.
 
 mod handle;
 mod journal;
 mod names;
 mod records;
+mod sessions;
+mod usage;
 mod watch;
 
 use std::sync::Arc;
@@ -23,13 +25,16 @@ use redis::Script;
 
 use crate::error::StoreError;
 use crate::journal::{Entry, Query, Retention};
-use crate::store::{Lease, Loaded, Merged, Named, Store, Wake, Watch};
+use crate::session::Sessions;
+use crate::store::{Lease, MergeResult, Named, Store, StoreContents, Wake, Watch};
 use crate::times;
+use crate::usage::UsageStore;
 
 use handle::RedisHandle;
 use journal::Journal;
 use names::Names;
 use records::Records;
+use sessions::SessionScripts;
 use watch::RedisWatch;
 
 /// How the server is used.
@@ -43,7 +48,7 @@ pub struct RedisPolicy {
     pub resync_every: Duration,
     /// The most bytes of cached answers.
     pub cache_bytes: u64,
-    /// Appending trims the journal to roughly so many entries; with none it trims nothing, and only
+    /// Appending trims the journal to roughly this many entries; with none it trims nothing, and only
     /// [`Store::prune`] forgets. A program that does not know how much the fleet keeps must leave it at none.
     pub entries: Option<u64>,
 }
@@ -76,6 +81,8 @@ pub struct RedisStore {
     renew: Script,
     cache_put: Script,
     cache_get: Script,
+    sessions: SessionScripts,
+    usage_add: Script,
 }
 
 impl RedisStore {
@@ -97,6 +104,8 @@ impl RedisStore {
             renew: Script::new(include_str!("lua/renew.lua")),
             cache_put: Script::new(include_str!("lua/cache_put.lua")),
             cache_get: Script::new(include_str!("lua/cache_get.lua")),
+            sessions: SessionScripts::new(),
+            usage_add: usage::script(),
         })
     }
 
@@ -114,11 +123,11 @@ impl Store for RedisStore {
         self.shared.handle.place()
     }
 
-    fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError> {
+    fn merge(&self, changes: &[Named]) -> Result<MergeResult, StoreError> {
         self.records.merge(&self.shared.handle, &self.shared.names, changes)
     }
 
-    fn load(&self) -> Result<Loaded, StoreError> {
+    fn load(&self) -> Result<StoreContents, StoreError> {
         let (handle, names) = (&self.shared.handle, &self.shared.names);
         let mut loaded = records::load(handle, names)?;
         loaded.unreadable.extend(records::load_set_aside(handle, names)?);
@@ -159,7 +168,7 @@ impl Store for RedisStore {
     }
 
     fn cache_put(&self, key: &str, body: &[u8], ttl: Duration, _now: Timestamp) -> Result<bool, StoreError> {
-        // The script takes an empty name for a wish to sweep.
+        // The script takes an empty name as a request to sweep.
         Ok(self.cache_call(&format!("={key}"), body, times::millis(ttl))? > 0)
     }
 
@@ -170,22 +179,30 @@ impl Store for RedisStore {
         self.shared.handle.run("look up an answer", |connection| call.invoke(connection))
     }
 
-    fn session_put(&self, id: &str, body: &[u8], ttl: Duration, _now: Timestamp) -> Result<(), StoreError> {
+    fn note_put(&self, name: &str, body: &[u8], ttl: Duration, _now: Timestamp) -> Result<(), StoreError> {
         let mut set = redis::cmd("SET");
-        set.arg(self.shared.names.session(id)).arg(body).arg("PX").arg(times::millis(ttl));
-        self.shared.handle.run("keep a session", |connection| set.exec(connection))
+        set.arg(self.shared.names.note(name)).arg(body).arg("PX").arg(times::millis(ttl));
+        self.shared.handle.run("keep a note", |connection| set.exec(connection))
     }
 
-    fn session_get(&self, id: &str, _now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
+    fn note_get(&self, name: &str, _now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
         let mut get = redis::cmd("GET");
-        get.arg(self.shared.names.session(id));
-        self.shared.handle.run("look up a session", |connection| get.query(connection))
+        get.arg(self.shared.names.note(name));
+        self.shared.handle.run("look up a note", |connection| get.query(connection))
     }
 
-    fn session_delete(&self, id: &str) -> Result<bool, StoreError> {
+    fn note_delete(&self, name: &str) -> Result<bool, StoreError> {
         let mut delete = redis::cmd("DEL");
-        delete.arg(self.shared.names.session(id));
-        self.shared.handle.run("forget a session", |connection| delete.query(connection))
+        delete.arg(self.shared.names.note(name));
+        self.shared.handle.run("forget a note", |connection| delete.query(connection))
+    }
+
+    fn sessions(&self) -> &dyn Sessions {
+        self
+    }
+
+    fn usage(&self) -> &dyn UsageStore {
+        self
     }
 
     fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {
@@ -199,9 +216,10 @@ impl Store for RedisStore {
     fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError> {
         let (handle, names) = (&self.shared.handle, &self.shared.names);
         let breakers = self.records.forget_breakers(handle, names, times::before(now, keep.breakers))?;
-        // Sessions and leases end by themselves.
+        // Sessions, notes and leases end by themselves.
         let answers = self.cache_call("", b"", 1)?;
         let entries = journal::prune(handle, names, times::before(now, keep.journal), keep.entries)?;
-        Ok(breakers + answers + entries)
+        let usage = self.prune_usage(keep.first_day(now))?;
+        Ok(breakers + answers + entries + usage)
     }
 }

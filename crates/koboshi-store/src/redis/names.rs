@@ -10,6 +10,13 @@ pub(super) struct Names {
     pub(super) cache_bytes: String,
     pub(super) fence: String,
     pub(super) mark: String,
+    /// When the lease of every owned session ends.
+    pub(super) owned: String,
+    /// The number of every session's last change, and of the last one of all.
+    pub(super) changed: String,
+    pub(super) changes: String,
+    /// The days that have usage.
+    pub(super) usage_days: String,
     prefix: String,
 }
 
@@ -26,6 +33,10 @@ impl Names {
             cache_bytes: name("cache-bytes"),
             fence: name("fence"),
             mark: name("mark"),
+            owned: name("sessions-owned"),
+            changed: name("sessions-changed"),
+            changes: name("session-changes"),
+            usage_days: name("usage-days"),
             prefix: prefix.to_owned(),
         }
     }
@@ -34,7 +45,35 @@ impl Names {
         format!("{}lease:{name}", self.prefix)
     }
 
+    pub(super) fn note(&self, name: &str) -> String {
+        format!("{}note:{name}", self.prefix)
+    }
+
     pub(super) fn session(&self, id: &str) -> String {
         format!("{}session:{id}", self.prefix)
+    }
+
+    pub(super) fn session_events(&self, id: &str) -> String {
+        format!("{}session-events:{id}", self.prefix)
+    }
+
+    pub(super) fn usage(&self, day: &str) -> String {
+        format!("{}usage:{day}", self.prefix)
+    }
+
+    pub(super) fn usage_cost(&self, day: &str) -> String {
+        format!("{}usage-cost:{day}", self.prefix)
+    }
+
+    pub(super) fn usage_source(&self, source: &str) -> String {
+        format!("{}usage-source:{source}", self.prefix)
+    }
+
+    pub(super) fn usage_calls(&self, minute: i64) -> String {
+        format!("{}usage-calls:{minute}", self.prefix)
+    }
+
+    pub(super) fn inbox(&self, owner: &str) -> String {
+        format!("{}inbox:{owner}", self.prefix)
     }
 }

@@ -1,7 +1,7 @@
 //! Records in Redis: a hash of bodies, changed by compare-and-set.
 //!
 //! The merge is the core's and happens here; the script only makes sure that what was merged with is still what is
-//! there, and says otherwise what is. So there is one merge for all stores, and none in Lua. A body that cannot be read
+//! there, and otherwise returns what is. So there is one merge for all stores, and none in Lua. A body that cannot be read
 //! stays if a newer program may have written it; a damaged one is set aside.
 
 use std::collections::BTreeMap;
@@ -10,14 +10,14 @@ use redis::{Connection, RedisResult, Script};
 
 use crate::error::StoreError;
 use crate::record::{Record, Slot, may_be_replaced};
-use crate::store::{Loaded, MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE, Merged, Named, Unreadable};
+use crate::store::{MAX_BYTES_SET_ASIDE, MAX_SET_ASIDE, MergeResult, Named, StoreContents, Unreadable};
 
 use super::handle::RedisHandle;
 use super::names::Names;
 
-/// So many records in one script: it keeps the server from all others.
+/// The most records in one script: the server serves no other client while it runs.
 const BATCH: usize = 500;
-/// How often a record is merged anew because somebody else was faster.
+/// How often a record is merged again because another node was faster.
 const TRIES: usize = 64;
 
 pub(super) struct Records {
@@ -29,15 +29,15 @@ pub(super) struct Records {
 type Page = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// A record on its way into the store.
-struct Pending<'a> {
+struct PendingRecord<'a> {
     slot: &'a Slot,
     name: String,
-    told: &'a Record,
+    new: &'a Record,
     /// What the server has; empty where it has nothing.
     present: Vec<u8>,
 }
 
-/// What to do with a record after a look at what the server has.
+/// What to do with a record after reading what the server has.
 enum Step {
     Settled(Record),
     /// What is there cannot be read and stays.
@@ -49,14 +49,14 @@ enum Step {
     },
 }
 
-impl Pending<'_> {
+impl PendingRecord<'_> {
     fn step(&self) -> Result<Step, serde_json::Error> {
         if self.present.is_empty() {
-            return Ok(Step::Propose { body: self.told.body()?, merged: self.told.clone(), aside: None });
+            return Ok(Step::Propose { body: self.new.body()?, merged: self.new.clone(), aside: None });
         }
         match read(self.slot, &self.present) {
             Ok(known) => {
-                let merged = known.merge(self.told);
+                let merged = known.merge(self.new);
                 if merged == known {
                     return Ok(Step::Settled(known));
                 }
@@ -64,7 +64,7 @@ impl Pending<'_> {
             }
             Err(why) if !may_be_replaced(self.slot, &self.present) => Ok(Step::Leave(why)),
             Err(why) => {
-                Ok(Step::Propose { body: self.told.body()?, merged: self.told.clone(), aside: Some(why) })
+                Ok(Step::Propose { body: self.new.body()?, merged: self.new.clone(), aside: Some(why) })
             }
         }
     }
@@ -88,9 +88,9 @@ impl Records {
         handle: &RedisHandle,
         names: &Names,
         changes: &[Named],
-    ) -> Result<Merged, StoreError> {
+    ) -> Result<MergeResult, StoreError> {
         let shared: Vec<&Named> = changes.iter().filter(|(slot, _)| slot.is_shared()).collect();
-        let mut merged = Merged::default();
+        let mut merged = MergeResult::default();
         for batch in shared.chunks(BATCH) {
             self.merge_batch(handle, names, batch, &mut merged)?;
         }
@@ -102,19 +102,19 @@ impl Records {
         handle: &RedisHandle,
         names: &Names,
         batch: &[&Named],
-        merged: &mut Merged,
+        merged: &mut MergeResult,
     ) -> Result<(), StoreError> {
         let doing = "write state";
         let slots: Vec<String> = batch.iter().map(|(slot, _)| slot.to_string()).collect();
         let present = handle.run(doing, |connection| fetch(connection, names, &slots))?;
-        let mut pending: Vec<Pending<'_>> = batch
+        let mut pending: Vec<PendingRecord<'_>> = batch
             .iter()
             .zip(slots)
             .zip(present)
-            .map(|(((slot, told), name), present)| Pending {
+            .map(|(((slot, new), name), present)| PendingRecord {
                 slot,
                 name,
-                told,
+                new,
                 present: present.unwrap_or_default(),
             })
             .collect();
@@ -127,14 +127,14 @@ impl Records {
         Err(StoreError::Busy { place: handle.place().to_owned(), doing })
     }
 
-    /// Proposes every record once. Gives back those that changed meanwhile, with what is there now.
+    /// Proposes every record once. Returns those that changed meanwhile, with what is there now.
     fn try_once<'a>(
         &self,
         handle: &RedisHandle,
         names: &Names,
-        pending: Vec<Pending<'a>>,
-        merged: &mut Merged,
-    ) -> Result<Vec<Pending<'a>>, StoreError> {
+        pending: Vec<PendingRecord<'a>>,
+        merged: &mut MergeResult,
+    ) -> Result<Vec<PendingRecord<'a>>, StoreError> {
         let doing = "write state";
         let failed = |error: serde_json::Error| StoreError::Failed {
             place: handle.place().to_owned(),
@@ -143,7 +143,7 @@ impl Records {
         };
         let mut call = self.merge.prepare_invoke();
         call.key(&names.records).key(&names.set_aside).key(&names.channel);
-        call.arg(MOST_SET_ASIDE).arg(MOST_BYTES_SET_ASIDE);
+        call.arg(MAX_SET_ASIDE).arg(MAX_BYTES_SET_ASIDE);
         let mut proposed = Vec::new();
         for pending in pending {
             match pending.step().map_err(failed)? {
@@ -206,8 +206,8 @@ impl Records {
     }
 }
 
-fn settle(merged: &mut Merged, pending: &Pending<'_>, now: Record) {
-    if now != *pending.told {
+fn settle(merged: &mut MergeResult, pending: &PendingRecord<'_>, now: Record) {
+    if now != *pending.new {
         merged.beyond.push((pending.slot.clone(), now));
     }
 }
@@ -217,7 +217,7 @@ fn fetch(connection: &mut Connection, names: &Names, slots: &[String]) -> RedisR
     redis::cmd("HMGET").arg(&names.records).arg(slots).query(connection)
 }
 
-/// Everything, in steps that do not keep the server from others. What changes on the way may be seen before or after.
+/// Everything, in steps between which the server can serve other clients. What changes on the way may be seen before or after.
 fn fetch_all(connection: &mut Connection, names: &Names) -> RedisResult<BTreeMap<String, Vec<u8>>> {
     let mut all = BTreeMap::new();
     let mut cursor = 0_u64;
@@ -234,7 +234,7 @@ fn fetch_all(connection: &mut Connection, names: &Names) -> RedisResult<BTreeMap
 }
 
 /// Everything that is there.
-pub(super) fn load(handle: &RedisHandle, names: &Names) -> Result<Loaded, StoreError> {
+pub(super) fn load(handle: &RedisHandle, names: &Names) -> Result<StoreContents, StoreError> {
     let all = handle.run("read state", |connection| fetch_all(connection, names))?;
     Ok(read_all(all.into_iter()))
 }
@@ -254,7 +254,11 @@ pub(super) fn load_set_aside(handle: &RedisHandle, names: &Names) -> Result<Vec<
 }
 
 /// What is in these slots now.
-pub(super) fn load_some(handle: &RedisHandle, names: &Names, slots: &[String]) -> Result<Loaded, StoreError> {
+pub(super) fn load_some(
+    handle: &RedisHandle,
+    names: &Names,
+    slots: &[String],
+) -> Result<StoreContents, StoreError> {
     let mut found = Vec::new();
     for batch in slots.chunks(BATCH) {
         let bodies = handle.run("read state", |connection| fetch(connection, names, batch))?;
@@ -263,8 +267,8 @@ pub(super) fn load_some(handle: &RedisHandle, names: &Names, slots: &[String]) -
     Ok(read_all(found.into_iter()))
 }
 
-fn read_all(bodies: impl Iterator<Item = (String, Vec<u8>)>) -> Loaded {
-    let mut loaded = Loaded::default();
+fn read_all(bodies: impl Iterator<Item = (String, Vec<u8>)>) -> StoreContents {
+    let mut loaded = StoreContents::default();
     for (name, body) in bodies {
         let record = name.parse::<Slot>().map_err(|error| error.to_string()).and_then(|slot| {
             let record = read(&slot, &body)?;
@@ -272,7 +276,7 @@ fn read_all(bodies: impl Iterator<Item = (String, Vec<u8>)>) -> Loaded {
         });
         match record {
             Ok((slot, record)) if slot.is_shared() => loaded.records.push((slot, record)),
-            // Not ours to know.
+            // Written by a newer or another program: skipped.
             Ok(_) => {}
             Err(why) => loaded.unreadable.push(Unreadable { slot: name, why }),
         }

@@ -1,8 +1,8 @@
 //! Sees what other nodes change, by subscribing to their announcements.
 //!
 //! A thread listens on a connection of its own and notes which slots were announced; the ledger's thread fetches them.
-//! Announcements are hints, not the truth: after every new subscription, after a failed look, and now and then for good
-//! measure, everything is read once more. A silent server is pinged, so that a dead one is noticed. A server that was
+//! Announcements are hints, not the truth: after every new subscription, after a failed read, and at a long interval for
+//! safety, everything is read once more. A silent server is pinged, so that a dead one is noticed. A server that was
 //! emptied (`FLUSHALL`) announces nothing and keeps its connections: the mark that is left on it is gone then.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::store::{StoreChanges, Wake, Watch};
 use super::Shared;
 use super::records::{load, load_some};
 
-/// More announced slots than this are not worth a list: everything is read.
+/// If more slots than this were announced, everything is read instead.
 const MAX_SLOTS: usize = 10_000;
 /// The first pause before the next try to subscribe, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
@@ -28,7 +28,7 @@ const DOING: &str = "listen for changes";
 
 #[derive(Default)]
 struct Inbox {
-    /// The server confirmed the subscription, and it still stands.
+    /// The server confirmed the subscription, and it is still active.
     subscribed: bool,
     trouble: Option<StoreError>,
     slots: BTreeSet<String>,
@@ -37,12 +37,12 @@ struct Inbox {
 }
 
 #[derive(Default)]
-struct Ear {
+struct Subscription {
     inbox: Mutex<Inbox>,
     changed: Condvar,
 }
 
-impl Ear {
+impl Subscription {
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -50,18 +50,19 @@ impl Ear {
 
 pub(super) struct RedisWatch {
     shared: Arc<Shared>,
-    ear: Arc<Ear>,
+    subscription: Arc<Subscription>,
     next_resync: Moment,
     make_mark: Script,
-    /// The mark on the server at the last look.
+    /// The mark on the server at the last read.
     mark: Option<String>,
 }
 
 impl RedisWatch {
     /// Subscribes, and waits until that is done or has failed.
     pub(super) fn start(shared: Arc<Shared>, wake: Wake) -> Result<Self, StoreError> {
-        let ear = Arc::new(Ear::default());
-        let listener = Listener { shared: Arc::clone(&shared), ear: Arc::clone(&ear), wake };
+        let subscription = Arc::new(Subscription::default());
+        let listener =
+            Listener { shared: Arc::clone(&shared), subscription: Arc::clone(&subscription), wake };
         let started =
             std::thread::Builder::new().name("koboshi-redis".to_owned()).spawn(|| listener.listen());
         started.map_err(|error| StoreError::Failed {
@@ -70,9 +71,9 @@ impl RedisWatch {
             why: error.to_string(),
         })?;
         let make_mark = Script::new(include_str!("lua/mark.lua"));
-        let watch = Self { shared, ear, next_resync: Moment::START, make_mark, mark: None };
+        let watch = Self { shared, subscription, next_resync: Moment::START, make_mark, mark: None };
         let waiting = |inbox: &mut Inbox| !inbox.subscribed && inbox.trouble.is_none();
-        let inbox = watch.ear.changed.wait_while(watch.ear.inbox(), waiting);
+        let inbox = watch.subscription.changed.wait_while(watch.subscription.inbox(), waiting);
         let trouble = inbox.unwrap_or_else(PoisonError::into_inner).trouble.take();
         match trouble {
             Some(trouble) => Err(trouble),
@@ -81,9 +82,9 @@ impl RedisWatch {
     }
 
     fn poll(&mut self, now: Moment) -> Result<StoreChanges, StoreError> {
-        // Without a subscription the server is away: it is not asked, and nobody waits for it.
+        // Without a subscription the server is away: it is not asked, and the caller does not wait for it.
         self.check_subscription()?;
-        // Before anything is read: what is emptied after this is noticed by the next look.
+        // Before anything is read: what is emptied after this is noticed by the next read.
         let was_emptied = self.was_emptied()?;
         let announced = self.announced(now);
         let (handle, names) = (&self.shared.handle, &self.shared.names);
@@ -94,7 +95,7 @@ impl RedisWatch {
         }
     }
 
-    /// Whether the server was emptied since the last look. It is marked, so that this can be told the next time.
+    /// Whether the server was emptied since the last read. It gets a mark, so that the next read can find out again.
     fn was_emptied(&mut self) -> Result<bool, StoreError> {
         let (handle, names) = (&self.shared.handle, &self.shared.names);
         let mut mark: Option<String> = handle
@@ -110,7 +111,7 @@ impl RedisWatch {
     }
 
     fn check_subscription(&self) -> Result<(), StoreError> {
-        let inbox = self.ear.inbox();
+        let inbox = self.subscription.inbox();
         if inbox.subscribed {
             return Ok(());
         }
@@ -119,9 +120,9 @@ impl RedisWatch {
         Err(inbox.trouble.clone().unwrap_or(StoreError::Away { place, doing: DOING, why }))
     }
 
-    /// What was announced since the last look: everything, or some slots.
+    /// What was announced since the last read: everything, or some slots.
     fn announced(&self, now: Moment) -> Option<Vec<String>> {
-        let mut inbox = self.ear.inbox();
+        let mut inbox = self.subscription.inbox();
         let slots = mem::take(&mut inbox.slots);
         let all = mem::take(&mut inbox.all) || now >= self.next_resync;
         (!all).then(|| slots.into_iter().collect())
@@ -137,7 +138,7 @@ impl Watch for RedisWatch {
             }
             Ok(_) => {}
             // What was announced is no longer noted: read everything next time.
-            Err(_) => self.ear.inbox().all = true,
+            Err(_) => self.subscription.inbox().all = true,
         }
         changes
     }
@@ -145,15 +146,15 @@ impl Watch for RedisWatch {
 
 impl Drop for RedisWatch {
     fn drop(&mut self) {
-        // The listener sees it at its next turn; nobody waits for that.
-        self.ear.inbox().closed = true;
-        self.ear.changed.notify_all();
+        // The listener sees it in its next round; this call does not wait for that.
+        self.subscription.inbox().closed = true;
+        self.subscription.changed.notify_all();
     }
 }
 
 struct Listener {
     shared: Arc<Shared>,
-    ear: Arc<Ear>,
+    subscription: Arc<Subscription>,
     wake: Wake,
 }
 
@@ -161,16 +162,16 @@ impl Listener {
     /// Subscribes again and again until the watch is closed.
     fn listen(self) {
         let mut pause = PAUSE.0;
-        while !self.ear.inbox().closed {
+        while !self.subscription.inbox().closed {
             let heard = self.subscription();
-            let mut inbox = self.ear.inbox();
+            let mut inbox = self.subscription.inbox();
             if mem::replace(&mut inbox.subscribed, false) {
                 pause = PAUSE.0;
             }
             inbox.trouble = heard.err().map(|error| self.shared.handle.trouble(&error, DOING));
-            self.ear.changed.notify_all();
+            self.subscription.changed.notify_all();
             let waiting = |inbox: &mut Inbox| !inbox.closed;
-            drop(self.ear.changed.wait_timeout_while(inbox, pause, waiting));
+            drop(self.subscription.changed.wait_timeout_while(inbox, pause, waiting));
             (self.wake)();
             pause = (pause * 2).min(PAUSE.1);
         }
@@ -182,12 +183,12 @@ impl Listener {
         let mut channel = connection.as_pubsub();
         channel.subscribe(&self.shared.names.channel)?;
         {
-            let mut inbox = self.ear.inbox();
+            let mut inbox = self.subscription.inbox();
             // What changed before this moment was not announced to us.
             inbox.all = true;
             inbox.subscribed = true;
             inbox.trouble = None;
-            self.ear.changed.notify_all();
+            self.subscription.changed.notify_all();
         }
         (self.wake)();
         loop {
@@ -197,14 +198,14 @@ impl Listener {
                 Err(error) if error.is_timeout() => drop(channel.ping::<redis::Value>()?),
                 Err(error) => return Err(error),
             }
-            if self.ear.inbox().closed {
+            if self.subscription.inbox().closed {
                 return Ok(());
             }
         }
     }
 
     fn note(&self, slot: String) {
-        let mut inbox = self.ear.inbox();
+        let mut inbox = self.subscription.inbox();
         if inbox.slots.len() >= MAX_SLOTS {
             inbox.slots.clear();
             inbox.all = true;

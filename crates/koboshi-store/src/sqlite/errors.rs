@@ -5,18 +5,18 @@ use rusqlite::{ErrorCode, ffi};
 use crate::error::StoreError;
 
 /// Says what was being done when it went wrong.
-pub(super) trait Doing<T> {
+pub(super) trait StoreResult<T> {
     /// With the place and the step.
     fn doing(self, place: &str, doing: &'static str) -> Result<T, StoreError>;
 }
 
-impl<T> Doing<T> for Result<T, rusqlite::Error> {
+impl<T> StoreResult<T> for Result<T, rusqlite::Error> {
     fn doing(self, place: &str, doing: &'static str) -> Result<T, StoreError> {
         self.map_err(|error| trouble(&error, place, doing))
     }
 }
 
-impl<T> Doing<T> for Result<T, serde_json::Error> {
+impl<T> StoreResult<T> for Result<T, serde_json::Error> {
     fn doing(self, place: &str, doing: &'static str) -> Result<T, StoreError> {
         self.map_err(|error| StoreError::Failed { place: place.to_owned(), doing, why: error.to_string() })
     }
@@ -54,9 +54,9 @@ mod tests {
     fn a_full_disk_is_called_that() {
         for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE] {
             let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-            let said = trouble(&error, "the store file k.db", "write state").to_string();
+            let message = trouble(&error, "the store file k.db", "write state").to_string();
             let words = ["k.db", "write state", "disk is full", "make room"];
-            assert!(words.iter().all(|word| said.contains(word)), "{said}");
+            assert!(words.iter().all(|word| message.contains(word)), "{message}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Leases, cached answers and sessions in SQLite.
+//! Leases, cached answers and notes in SQLite.
 
 use std::time::Duration;
 
@@ -9,20 +9,20 @@ use crate::store::Lease;
 use crate::times;
 
 /// Whether a lease is held at `?1`: see `times::is_held`. `?2` is the correction that is no jump.
-const IS_HELD: &str = "(until > ?1 AND (length IS NULL OR until - ?1 <= length + ?2))";
+pub(super) const IS_HELD: &str = "(until > ?1 AND (length IS NULL OR until - ?1 <= length + ?2))";
 
 /// An instant and the correction that is no jump, as [`IS_HELD`] wants them.
-fn instant(now: Timestamp) -> (i64, i64) {
+pub(super) fn instant(now: Timestamp) -> (i64, i64) {
     (now.as_millisecond(), millis(times::CORRECTION))
 }
 
 /// A length in the file's unit.
-fn millis(length: Duration) -> i64 {
+pub(super) fn millis(length: Duration) -> i64 {
     i64::try_from(times::millis(length)).unwrap_or(i64::MAX)
 }
 
 /// When a length ends, in the file's unit.
-fn until(now: Timestamp, ttl: Duration) -> i64 {
+pub(super) fn until(now: Timestamp, ttl: Duration) -> i64 {
     times::after(now, ttl).as_millisecond()
 }
 
@@ -44,16 +44,23 @@ pub(super) fn lease(
     if held == Some(true) {
         return Ok(None);
     }
-    let last: i64 =
-        transaction.query_row("SELECT value FROM counter WHERE name = 'fence'", [], |row| row.get(0))?;
-    let fence = times::next_fence(u64::try_from(last).unwrap_or(0), now);
+    let fence = next_fence(transaction, now)?;
     let kept = i64::try_from(fence).unwrap_or(i64::MAX);
-    transaction.execute("UPDATE counter SET value = ?1 WHERE name = 'fence'", [kept])?;
     transaction.execute(
         "INSERT OR REPLACE INTO lease (name, holder, fence, until, length) VALUES (?1, ?2, ?3, ?4, ?5)",
         params![name, holder, kept, until(now, ttl), millis(ttl)],
     )?;
     Ok(Some(Lease { name: name.to_owned(), fence, until: times::after(now, ttl) }))
+}
+
+/// A fence that was never given out.
+pub(super) fn next_fence(transaction: &Transaction<'_>, now: Timestamp) -> rusqlite::Result<u64> {
+    let last: i64 =
+        transaction.query_row("SELECT value FROM counter WHERE name = 'fence'", [], |row| row.get(0))?;
+    let fence = times::next_fence(u64::try_from(last).unwrap_or(0), now);
+    let kept = i64::try_from(fence).unwrap_or(i64::MAX);
+    transaction.execute("UPDATE counter SET value = ?1 WHERE name = 'fence'", [kept])?;
+    Ok(fence)
 }
 
 pub(super) fn renew(
@@ -90,18 +97,17 @@ pub(super) fn cache_put(
     body: &[u8],
     ttl: Duration,
     now: Timestamp,
-    most: u64,
+    max: u64,
 ) -> rusqlite::Result<bool> {
     transaction.execute("DELETE FROM cache WHERE key = ?1", [key])?;
-    let (size, most) =
-        (i64::try_from(body.len()).unwrap_or(i64::MAX), i64::try_from(most).unwrap_or(i64::MAX));
-    if size > most {
+    let (size, max) = (i64::try_from(body.len()).unwrap_or(i64::MAX), i64::try_from(max).unwrap_or(i64::MAX));
+    if size > max {
         return Ok(false);
     }
     transaction.execute("DELETE FROM cache WHERE until <= ?1", [now.as_millisecond()])?;
     let mut soonest = transaction
         .prepare("DELETE FROM cache WHERE key = (SELECT key FROM cache ORDER BY until, key LIMIT 1)")?;
-    while bytes(transaction)?.saturating_add(size) > most {
+    while bytes(transaction)?.saturating_add(size) > max {
         if soonest.execute([])? == 0 {
             break;
         }
@@ -126,28 +132,28 @@ pub(super) fn cache_get(
     connection.query_row(select, params![key, now.as_millisecond()], |row| row.get(0)).optional()
 }
 
-pub(super) fn session_put(
+pub(super) fn note_put(
     connection: &Connection,
-    id: &str,
+    name: &str,
     body: &[u8],
     ttl: Duration,
     now: Timestamp,
 ) -> rusqlite::Result<()> {
-    let insert = "INSERT OR REPLACE INTO session (id, body, until) VALUES (?1, ?2, ?3)";
-    connection.execute(insert, params![id, body, until(now, ttl)]).map(|_| ())
+    let insert = "INSERT OR REPLACE INTO note (name, body, until) VALUES (?1, ?2, ?3)";
+    connection.execute(insert, params![name, body, until(now, ttl)]).map(|_| ())
 }
 
-pub(super) fn session_get(
+pub(super) fn note_get(
     connection: &Connection,
-    id: &str,
+    name: &str,
     now: Timestamp,
 ) -> rusqlite::Result<Option<Vec<u8>>> {
-    let select = "SELECT body FROM session WHERE id = ?1 AND until > ?2";
-    connection.query_row(select, params![id, now.as_millisecond()], |row| row.get(0)).optional()
+    let select = "SELECT body FROM note WHERE name = ?1 AND until > ?2";
+    connection.query_row(select, params![name, now.as_millisecond()], |row| row.get(0)).optional()
 }
 
-pub(super) fn session_delete(connection: &Connection, id: &str) -> rusqlite::Result<bool> {
-    Ok(connection.execute("DELETE FROM session WHERE id = ?1", [id])? > 0)
+pub(super) fn note_delete(connection: &Connection, name: &str) -> rusqlite::Result<bool> {
+    Ok(connection.execute("DELETE FROM note WHERE name = ?1", [name])? > 0)
 }
 
 /// Forgets what has ended.
@@ -155,8 +161,8 @@ pub(super) fn prune(transaction: &Transaction<'_>, now: Timestamp) -> rusqlite::
     let (now, correction) = instant(now);
     let leases = format!("DELETE FROM lease WHERE NOT {IS_HELD}");
     let mut gone = transaction.execute(&leases, params![now, correction])?;
-    for table in ["cache", "session"] {
+    for table in ["cache", "note", "inbox"] {
         gone += transaction.execute(&format!("DELETE FROM {table} WHERE until <= ?1"), [now])?;
     }
-    Ok(gone)
+    Ok(gone + super::sessions::prune(transaction, now)?)
 }

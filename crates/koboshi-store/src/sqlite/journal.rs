@@ -15,7 +15,7 @@ const INSERT: &str = "
     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
 const COLUMNS: &str = "SELECT at_us, node, what, kind, key, agent, text, data FROM journal";
 
-/// So many rows are deleted at once: more than arrive between two turns of a busy ledger, few enough that nobody waits long.
+/// The most rows that are deleted at once: more than arrive between two rounds of a busy ledger, few enough that other writers do not wait long.
 const CHUNK: i64 = 20_000;
 
 pub(super) fn append(transaction: &Transaction<'_>, entries: &[Entry]) -> rusqlite::Result<()> {
@@ -49,7 +49,11 @@ pub(super) fn query(connection: &Connection, query: &Query) -> rusqlite::Result<
     want("at_us < ?", query.to.map(|to| ceil_micros(to).into()));
     want("what = ?", query.what.map(|what| what.name().to_owned().into()));
     want("kind = ?", query.kind.map(Into::into));
-    want("agent = ?", query.agent.map(Into::into));
+    if let Some(agent) = query.agent {
+        // A name without a project stands for all of its projects: the names that begin with it and a `/`.
+        wanted.push("(agent = ? OR (agent >= ? AND agent < ?))");
+        values.extend([agent.clone().into(), format!("{agent}/").into(), format!("{agent}0").into()]);
+    }
     if let Some(key) = &query.key {
         // As `ScopeKey::covers`: the names that begin with this target's and a `#`.
         let (exact, from, to) = (key.to_string(), format!("{key}#"), format!("{key}$"));
@@ -68,7 +72,7 @@ pub(super) fn query(connection: &Connection, query: &Query) -> rusqlite::Result<
     let rows = select.query_map(params_from_iter(values), |row| Ok(read(row)))?;
     let mut found = Vec::new();
     for row in rows {
-        // A row of a newer program that tells of something unknown here stays in the file and is passed over.
+        // A row of a newer program about something unknown here stays in the file and is passed over.
         if let Ok(entry) = row? {
             found.push(entry);
         }
@@ -99,15 +103,15 @@ fn read(row: &Row<'_>) -> Result<Entry, Box<dyn std::error::Error>> {
     })
 }
 
-/// Deletes entries that are too old or too many, up to a chunk of each. Says how many went.
-pub(super) fn prune(transaction: &Transaction<'_>, before: Timestamp, most: u64) -> rusqlite::Result<usize> {
+/// Deletes entries that are too old or too many, up to a chunk of each. Returns how many were deleted.
+pub(super) fn prune(transaction: &Transaction<'_>, before: Timestamp, max: u64) -> rusqlite::Result<usize> {
     let old = transaction.execute(
         "DELETE FROM journal WHERE id IN (SELECT id FROM journal WHERE at_us < ?1 ORDER BY at_us LIMIT ?2)",
         params![ceil_micros(before), CHUNK],
     )?;
     // By number, not by count: to count a long journal takes long.
     let last: i64 = transaction.query_row("SELECT ifnull(max(id), 0) FROM journal", [], |row| row.get(0))?;
-    let first_kept = last.saturating_sub(i64::try_from(most).unwrap_or(i64::MAX));
+    let first_kept = last.saturating_sub(i64::try_from(max).unwrap_or(i64::MAX));
     let many = transaction.execute(
         "DELETE FROM journal WHERE id IN (SELECT id FROM journal WHERE id <= ?1 ORDER BY id LIMIT ?2)",
         params![first_kept, CHUNK],

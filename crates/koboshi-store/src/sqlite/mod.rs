@@ -2,11 +2,11 @@
 //!
 //! WAL lets readers and one writer work at the same time; every write is one `BEGIN IMMEDIATE` transaction, so that
 //! writers queue for the lock and never fail half-way. Two connections: one writes, one reads, so that a question
-//! does not wait for a write of this process. Whoever opens a file that is damaged, foreign or newer is told so, and the
+//! does not wait for a write of this process. Opening a file that is damaged, foreign or newer is an error that says so, and the
 //! file stays as it is.
 //!
 //! The file must be on a disk of this machine: WAL does not work over a network. A file that is moved away or deleted
-//! under a running ledger is made anew, and told everything that the ledger knows.
+//! under a running ledger is created again, and the ledger writes everything that it knows.
 //!
 //! It deliberately keeps no cache and no thread of its own: batching is the ledger's work, and a command that writes
 //! through the store directly has written when the call returns.
@@ -16,6 +16,8 @@ mod expiring;
 mod journal;
 mod open;
 mod records;
+mod sessions;
+mod usage;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -28,10 +30,12 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
 use crate::journal::{Entry, Query, Retention};
-use crate::store::{Lease, Loaded, Merged, Named, Store, Wake, Watch};
+use crate::session::Sessions;
+use crate::store::{Lease, MergeResult, Named, Store, StoreContents, Wake, Watch};
 use crate::times;
+use crate::usage::UsageStore;
 
-use errors::Doing;
+use errors::StoreResult;
 use open::{Deadline, Identity};
 use watch::SqliteWatch;
 
@@ -135,14 +139,14 @@ impl SqliteStore {
     /// # Errors
     /// It is damaged, or cannot be read.
     pub fn check(&self) -> Result<(), StoreError> {
-        let said: String = self.read("check the file", |reader| {
+        let report: String = self.read("check the file", |reader| {
             reader.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
         })?;
-        if said == "ok" {
+        if report == "ok" {
             return Ok(());
         }
-        // In the words that SQLite has for it where it meets the damage, and what was seen, in one line.
-        let seen = said.split_whitespace().filter(|word| *word != "***").collect::<Vec<_>>().join(" ");
+        // In the words that SQLite uses when it meets the damage, with the report on one line.
+        let seen = report.split_whitespace().filter(|word| *word != "***").collect::<Vec<_>>().join(" ");
         let why = format!("database disk image is malformed: {seen}");
         Err(StoreError::Damaged { place: self.file.place.clone(), why })
     }
@@ -150,9 +154,9 @@ impl SqliteStore {
     fn read<R>(
         &self,
         doing: &'static str,
-        look: impl FnOnce(&Connection) -> rusqlite::Result<R>,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<R>,
     ) -> Result<R, StoreError> {
-        look(&lock(&self.file.reader)).doing(&self.file.place, doing)
+        query(&lock(&self.file.reader)).doing(&self.file.place, doing)
     }
 
     /// One transaction that has the lock from its beginning. It is undone if `work` fails.
@@ -172,7 +176,7 @@ impl SqliteStore {
 }
 
 impl SqliteStore {
-    /// The same for what depends on the time: it goes on while others have the lock, and what they wrote meanwhile
+    /// The same for work that depends on the time: time passes while others have the lock, and what they wrote meanwhile
     /// must not look as if the clock had been set back.
     fn write_at<R>(
         &self,
@@ -193,7 +197,7 @@ impl Store for SqliteStore {
         &self.file.place
     }
 
-    fn merge(&self, changes: &[Named]) -> Result<Merged, StoreError> {
+    fn merge(&self, changes: &[Named]) -> Result<MergeResult, StoreError> {
         let (place, doing) = (&self.file.place, "write state");
         let mut writer = lock(&self.file.writer);
         let transaction =
@@ -203,7 +207,7 @@ impl Store for SqliteStore {
         Ok(merged)
     }
 
-    fn load(&self) -> Result<Loaded, StoreError> {
+    fn load(&self) -> Result<StoreContents, StoreError> {
         records::load(&lock(&self.file.reader), &self.file.place)
     }
 
@@ -232,26 +236,32 @@ impl Store for SqliteStore {
     }
 
     fn cache_put(&self, key: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<bool, StoreError> {
-        let most = self.file.policy.cache_bytes;
-        self.write("keep an answer", |transaction| {
-            expiring::cache_put(transaction, key, body, ttl, now, most)
-        })
+        let max = self.file.policy.cache_bytes;
+        self.write("keep an answer", |transaction| expiring::cache_put(transaction, key, body, ttl, now, max))
     }
 
     fn cache_get(&self, key: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
         self.read("look up an answer", |reader| expiring::cache_get(reader, key, now))
     }
 
-    fn session_put(&self, id: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
-        self.write("keep a session", |transaction| expiring::session_put(transaction, id, body, ttl, now))
+    fn note_put(&self, name: &str, body: &[u8], ttl: Duration, now: Timestamp) -> Result<(), StoreError> {
+        self.write("keep a note", |transaction| expiring::note_put(transaction, name, body, ttl, now))
     }
 
-    fn session_get(&self, id: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
-        self.read("look up a session", |reader| expiring::session_get(reader, id, now))
+    fn note_get(&self, name: &str, now: Timestamp) -> Result<Option<Vec<u8>>, StoreError> {
+        self.read("look up a note", |reader| expiring::note_get(reader, name, now))
     }
 
-    fn session_delete(&self, id: &str) -> Result<bool, StoreError> {
-        self.write("forget a session", |transaction| expiring::session_delete(transaction, id))
+    fn note_delete(&self, name: &str) -> Result<bool, StoreError> {
+        self.write("forget a note", |transaction| expiring::note_delete(transaction, name))
+    }
+
+    fn sessions(&self) -> &dyn Sessions {
+        self
+    }
+
+    fn usage(&self) -> &dyn UsageStore {
+        self
     }
 
     fn append(&self, entries: &[Entry]) -> Result<(), StoreError> {
@@ -267,7 +277,8 @@ impl Store for SqliteStore {
             let breakers = records::forget_breakers(transaction, times::before(now, keep.breakers))?;
             let ended = expiring::prune(transaction, by_now)?;
             let entries = journal::prune(transaction, times::before(now, keep.journal), keep.entries)?;
-            Ok(breakers + ended + entries)
+            let usage = usage::prune(transaction, keep.first_day(now), by_now)?;
+            Ok(breakers + ended + entries + usage)
         })?;
         Ok(u64::try_from(gone).unwrap_or(u64::MAX))
     }

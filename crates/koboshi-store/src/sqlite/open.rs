@@ -1,6 +1,6 @@
 //! Opens the file: makes it, checks that it is ours and not newer, and brings it to the newest schema.
 //!
-//! Nothing is written before the file is known to be ours: a damaged, foreign or newer one is looked at through a
+//! Nothing is written before the file is known to be ours: a damaged, foreign or newer one is read through a
 //! connection that cannot write, and left as it is. A new schema is put in place inside one transaction, so
 //! several processes may start at once and one of them does it.
 //!
@@ -21,14 +21,19 @@ use crate::clock::{Clock, SystemClock};
 use crate::error::StoreError;
 
 use super::SqlitePolicy;
-use super::errors::Doing;
+use super::errors::StoreResult;
 
 /// "KBSI": says that a file is a Koboshi store.
 const APPLICATION: i64 = 0x4b42_5349;
 
 /// What makes each schema from the one before.
-const STEPS: &[&str] =
-    &[include_str!("schema/1.sql"), include_str!("schema/2.sql"), include_str!("schema/3.sql")];
+const STEPS: &[&str] = &[
+    include_str!("schema/1.sql"),
+    include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
+    include_str!("schema/5.sql"),
+];
 
 /// The pause before a file that others hold is tried again while it is set up; SQLite itself does not wait there.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -38,7 +43,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(super) struct Deadline(Moment);
 
 impl Deadline {
-    /// So much time from now on.
+    /// This much time from now on.
     pub(super) fn within(patience: Duration) -> Self {
         Self(SystemClock.moment().after(patience))
     }
@@ -83,7 +88,7 @@ pub(super) fn open(
     }
 }
 
-/// Which file a path leads to now; none if to no file, or where the system does not tell.
+/// Which file a path leads to now; none if to no file, or where the system does not state it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Identity(Option<(u64, u64)>);
 
@@ -106,7 +111,7 @@ impl Identity {
     }
 }
 
-/// Makes the file, and its folder, for this user's eyes only.
+/// Makes the file, and its folder, readable by this user only.
 fn make(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
         let mut builder = fs::DirBuilder::new();
@@ -129,7 +134,7 @@ fn make(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Looks whether the file is ours, without being able to change it.
+/// Checks whether the file is ours, without being able to change it.
 fn inspect(path: &Path, place: &str, deadline: Deadline) -> Result<(), StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).doing(place, "open the file")?;
@@ -203,7 +208,7 @@ fn migrate(connection: &mut Connection, place: &str) -> Result<(), StoreError> {
     transaction.commit().doing(place, doing)
 }
 
-/// Waits a little without a clock: nobody rings this bell.
+/// Waits a little: this condition is never signalled.
 fn pause(length: Duration) {
     let never = Mutex::new(());
     let guard = never.lock().unwrap_or_else(PoisonError::into_inner);

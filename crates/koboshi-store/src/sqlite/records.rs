@@ -10,9 +10,9 @@ use rusqlite::{Connection, OptionalExtension, Row, Statement, Transaction, param
 
 use crate::error::StoreError;
 use crate::record::{Record, RecordKind, Slot, may_be_replaced};
-use crate::store::{Loaded, MOST_BYTES_SET_ASIDE, MOST_SET_ASIDE, Merged, Named, Unreadable};
+use crate::store::{MAX_BYTES_SET_ASIDE, MAX_SET_ASIDE, MergeResult, Named, StoreContents, Unreadable};
 
-use super::errors::Doing;
+use super::errors::StoreResult;
 
 const UPSERT: &str = "
     INSERT INTO record (kind, key, node, body, seq) VALUES (?1, ?2, ?3, ?4, ?5)
@@ -46,25 +46,25 @@ pub(super) fn teach(connection: &Connection) -> rusqlite::Result<()> {
 fn merge_bodies(kind: &str, one: &str, two: &str) -> Result<String, String> {
     let kind = RecordKind::from_name(kind).ok_or_else(|| format!("unknown kind {kind}"))?;
     let read = |body: &str| Record::read(kind, body).map_err(|error| error.to_string());
-    let (known, told) = (read(one)?, read(two)?);
-    let merged = known.merge(&told);
+    let (known, new) = (read(one)?, read(two)?);
+    let merged = known.merge(&new);
     // The same knowledge keeps its spelling, so that it does not count as a change.
     if merged == known { Ok(one.to_owned()) } else { merged.body().map_err(|error| error.to_string()) }
 }
 
-/// Merges all records. Where nothing is new nothing is written, so that nobody needs to look.
+/// Merges all records. Where nothing is new nothing is written, so that other processes see no change.
 pub(super) fn merge(
     transaction: &Transaction<'_>,
     place: &str,
     changes: &[Named],
-) -> Result<Merged, StoreError> {
+) -> Result<MergeResult, StoreError> {
     let doing = "write state";
     let next: i64 = transaction
         .query_row("SELECT value + 1 FROM counter WHERE name = 'seq'", [], |row| row.get(0))
         .doing(place, doing)?;
     let mut upsert = transaction.prepare(UPSERT).doing(place, doing)?;
     let mut select = transaction.prepare(SELECT_ONE).doing(place, doing)?;
-    let mut merged = Merged::default();
+    let mut merged = MergeResult::default();
     let mut changed = false;
     for (slot, record) in changes.iter().filter(|(slot, _)| slot.is_shared()) {
         let body = record.body().doing(place, doing)?;
@@ -114,21 +114,22 @@ fn find(select: &mut Statement<'_>, slot: &Slot) -> rusqlite::Result<String> {
 }
 
 /// A body that cannot be read.
-struct Obstacle {
+struct UnreadableBody {
     why: String,
     may_go: bool,
 }
 
 /// What is stored in this slot and cannot be read, if it cannot.
-fn obstacle(select: &mut Statement<'_>, slot: &Slot) -> rusqlite::Result<Option<Obstacle>> {
-    let look = |row: &Row<'_>| {
+fn obstacle(select: &mut Statement<'_>, slot: &Slot) -> rusqlite::Result<Option<UnreadableBody>> {
+    let unreadable = |row: &Row<'_>| {
         let body = row.get_ref(0)?.as_bytes().unwrap_or_default();
         let read = std::str::from_utf8(body)
             .map_err(|error| error.to_string())
             .and_then(|body| Record::read(slot.kind(), body).map(drop).map_err(|error| error.to_string()));
-        Ok(read.err().map(|why| Obstacle { why, may_go: may_be_replaced(slot, body) }))
+        Ok(read.err().map(|why| UnreadableBody { why, may_go: may_be_replaced(slot, body) }))
     };
-    let found = select.query_row(params![slot.kind().name(), slot.key().to_string(), slot.node_name()], look);
+    let found =
+        select.query_row(params![slot.kind().name(), slot.key().to_string(), slot.node_name()], unreadable);
     found.optional().map(Option::flatten)
 }
 
@@ -136,12 +137,12 @@ fn set_aside(transaction: &Transaction<'_>, slot: &Slot, why: &str) -> rusqlite:
     let (kind, key) = (slot.kind().name(), slot.key().to_string());
     transaction.execute(SET_ASIDE, params![kind, key, slot.node_name(), why])?;
     transaction.execute(REMOVE, params![kind, key, slot.node_name()])?;
-    let most = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-    transaction.execute(TRIM, params![most(MOST_SET_ASIDE), most(MOST_BYTES_SET_ASIDE)])?;
+    let bound = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    transaction.execute(TRIM, params![bound(MAX_SET_ASIDE), bound(MAX_BYTES_SET_ASIDE)])?;
     Ok(())
 }
 
-/// Forgets breakers that were seen last before then. Snapshots speak RFC 3339; what cannot be read stays.
+/// Forgets breakers that were seen last before then. Snapshots have times in RFC 3339; what cannot be read stays.
 pub(super) fn forget_breakers(transaction: &Transaction<'_>, before: Timestamp) -> rusqlite::Result<usize> {
     transaction.execute(
         "DELETE FROM record WHERE kind = 'breaker' AND json_valid(body)
@@ -151,7 +152,7 @@ pub(super) fn forget_breakers(transaction: &Transaction<'_>, before: Timestamp) 
 }
 
 /// Everything, and what was set aside.
-pub(super) fn load(connection: &Connection, place: &str) -> Result<Loaded, StoreError> {
+pub(super) fn load(connection: &Connection, place: &str) -> Result<StoreContents, StoreError> {
     let doing = "read state";
     let mut loaded = load_after(connection, place, -1)?;
     let mut select = connection.prepare(SELECT_ASIDE).doing(place, doing)?;
@@ -168,15 +169,19 @@ pub(super) fn load(connection: &Connection, place: &str) -> Result<Loaded, Store
 }
 
 /// What changed after this number of changes.
-pub(super) fn load_after(connection: &Connection, place: &str, seq: i64) -> Result<Loaded, StoreError> {
+pub(super) fn load_after(
+    connection: &Connection,
+    place: &str,
+    seq: i64,
+) -> Result<StoreContents, StoreError> {
     let doing = "read state";
     let mut select = connection.prepare(SELECT).doing(place, doing)?;
     let rows = select.query_map([seq], |row| Ok(read_row(row))).doing(place, doing)?;
-    let mut loaded = Loaded::default();
+    let mut loaded = StoreContents::default();
     for row in rows {
         match row.doing(place, doing)? {
             Ok(named) if named.0.is_shared() => loaded.records.push(named),
-            // Not ours to know; an older or another program put it there.
+            // Another program wrote it, and this one does not know the slot: skipped.
             Ok(_) => {}
             Err(unreadable) => loaded.unreadable.push(unreadable),
         }
@@ -187,10 +192,12 @@ pub(super) fn load_after(connection: &Connection, place: &str, seq: i64) -> Resu
 fn read_row(row: &Row<'_>) -> Result<Named, Unreadable> {
     let text = |column: usize| row.get::<_, String>(column);
     let read = || -> Result<Named, String> {
-        let said = |error: rusqlite::Error| error.to_string();
-        let (kind, key, node) = (text(0).map_err(said)?, text(1).map_err(said)?, text(2).map_err(said)?);
+        let text_of = |error: rusqlite::Error| error.to_string();
+        let (kind, key, node) =
+            (text(0).map_err(text_of)?, text(1).map_err(text_of)?, text(2).map_err(text_of)?);
         let slot = Slot::from_parts(&kind, &key, &node).ok_or("it is no slot that this Koboshi knows")?;
-        let record = Record::read(slot.kind(), &text(3).map_err(said)?).map_err(|error| error.to_string())?;
+        let record =
+            Record::read(slot.kind(), &text(3).map_err(text_of)?).map_err(|error| error.to_string())?;
         Ok((slot, record))
     };
     read().map_err(|why| Unreadable { slot: name(row), why })

@@ -1,7 +1,7 @@
 //! Sees what other connections commit, by asking for `data_version`.
 //!
 //! The number changes whenever another connection commits, be it of this process or of another one, and asking costs
-//! no more than a look at shared memory. What changed is then read by its place in the order of changes. A file that was
+//! no more than a read of shared memory. What changed is then read by its place in the order of changes. A file that was
 //! moved away or replaced under us is noticed too, and what is in its place is opened.
 
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use koboshi::time::Moment;
 use rusqlite::Connection;
 
 use crate::error::StoreError;
-use crate::store::{Loaded, StoreChanges, Watch};
+use crate::store::{StoreChanges, StoreContents, Watch};
 
 use super::File;
-use super::errors::Doing;
+use super::errors::StoreResult;
 use super::open::Identity;
 use super::records::load_after;
 
@@ -24,7 +24,7 @@ pub(super) struct SqliteWatch {
     position: Option<Position>,
 }
 
-/// The state of the file at the last look.
+/// The state of the file at the last read.
 struct Position {
     version: i64,
     seq: i64,
@@ -62,14 +62,14 @@ impl SqliteWatch {
         // A file that was put back from a copy has fewer changes than we saw: then everything is news.
         let after = self.position.as_ref().map(|position| position.seq).filter(|after| *after <= seq);
         let loaded = match after {
-            Some(after) if after == seq => Loaded::default(),
+            Some(after) if after == seq => StoreContents::default(),
             after => load_after(&transaction, place, after.unwrap_or(-1))?,
         };
         transaction.finish().doing(place, doing)?;
         self.position = Some(Position { version, seq });
         Ok(match after {
             None => StoreChanges::All(loaded),
-            Some(_) if loaded == Loaded::default() => StoreChanges::Quiet,
+            Some(_) if loaded == StoreContents::default() => StoreChanges::Quiet,
             Some(_) => StoreChanges::Changed(loaded),
         })
     }

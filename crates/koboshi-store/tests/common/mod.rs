@@ -23,7 +23,7 @@ pub(crate) use koboshi_testkit::{DEADLINE, pause, until};
 
 pub(crate) const NOON: i64 = 1_794_744_000;
 
-/// So many seconds after a noon in November 2026.
+/// This many seconds after a noon in November 2026.
 pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(NOON + second).unwrap()
 }
@@ -47,6 +47,7 @@ pub(crate) fn rest(set: i64, until: i64, streak: u32) -> Rest {
         set: at(set),
         since: at(set),
         class: Class::Quota,
+        stated: true,
         fixed: true,
         streaks: BTreeMap::from([(Class::Quota, streak)]),
         detail: "used up".to_owned(),

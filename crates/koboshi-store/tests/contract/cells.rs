@@ -27,10 +27,10 @@ pub(crate) fn store_cancellation(subject: &Subject) {
 pub(crate) fn store_clock_jump(subject: &Subject) {
     let store = &subject.store;
     let first = store.lease("probe", "n1", LONG, at(0)).unwrap().unwrap();
-    store.session_put("s", b"kept", LONG, at(0)).unwrap();
+    store.note_put("s", b"kept", LONG, at(0)).unwrap();
     let back = at(-100_000);
-    assert!(store.session_get("s", back).unwrap().is_some(), "set back: nothing is lost");
-    if !subject.is_told_the_time() {
+    assert!(store.note_get("s", back).unwrap().is_some(), "set back: nothing is lost");
+    if !subject.uses_our_clock() {
         // The server's clock counts: what nodes take the time for means nothing to it.
         assert_eq!(store.lease("probe", "n2", LONG, back).unwrap(), None);
         assert!(store.release(&first, back).unwrap());
@@ -42,7 +42,7 @@ pub(crate) fn store_clock_jump(subject: &Subject) {
         None,
         "a clock that was looked at a while ago"
     );
-    assert_eq!(store.renew(&first, LONG, back).unwrap(), None, "nobody knows how much of it is over");
+    assert_eq!(store.renew(&first, LONG, back).unwrap(), None, "it is not known how much of it is over");
     let second = store.lease("probe", "n2", LONG, back).unwrap().expect("it does not wait for the old time");
     assert!(second.fence > first.fence, "and the fence still grows");
     assert_eq!(store.lease("probe", "n3", LONG, back).unwrap(), None, "the new one is held");
@@ -64,7 +64,7 @@ pub(crate) fn store_edge_config(subject: &Subject) {
     store.append(&[]).unwrap();
     store.append(&[entry(0, EntryKind::Fault, "one"), entry(0, EntryKind::Fault, "two")]).unwrap();
     assert!(store.query(&Query { limit: 0, ..Query::default() }).unwrap().is_empty());
-    let nothing = Retention { journal: LONG, entries: 0, breakers: Duration::ZERO };
+    let nothing = Retention { journal: LONG, entries: 0, usage: LONG, breakers: Duration::ZERO };
     store.prune(&nothing, at(0)).unwrap();
     assert!(store.query(&Query::default()).unwrap().is_empty(), "no room, no entries");
 }

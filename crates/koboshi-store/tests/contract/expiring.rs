@@ -1,4 +1,4 @@
-//! Leases, cached answers and sessions.
+//! Leases, cached answers and notes.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ const LONG: Duration = Duration::from_secs(3600);
 pub(crate) fn a_lease_is_held_by_one(subject: &Subject) {
     let (store, now) = (&subject.store, subject.now());
     let first = store.lease("probe", "n1", LONG, now).unwrap().unwrap();
-    if subject.is_told_the_time() {
+    if subject.uses_our_clock() {
         let clock = u64::try_from(now.as_millisecond()).unwrap();
         assert!(first.fence >= clock, "so that it grows even after the store has forgotten the last one");
     }
@@ -29,7 +29,7 @@ pub(crate) fn a_lease_ends_and_the_fence_grows(subject: &Subject) {
         let next = subject.store.lease("probe", "n2", LONG, now).unwrap();
         next.is_some_and(|next| next.fence > first.fence)
     });
-    assert_eq!(subject.store.renew(&first, LONG, subject.now()).unwrap(), None, "it is somebody else's");
+    assert_eq!(subject.store.renew(&first, LONG, subject.now()).unwrap(), None, "another holder has it");
     assert!(!subject.store.release(&first, subject.now()).unwrap());
     assert_eq!(subject.store.lease("probe", "n1", LONG, subject.now()).unwrap(), None, "and stays so");
 }
@@ -44,8 +44,8 @@ pub(crate) fn a_lease_is_renewed_only_by_its_holder(subject: &Subject) {
     assert_eq!(store.renew(&forged, LONG, now).unwrap(), None);
     let short = store.lease("short", "n1", subject.soon, now).unwrap().unwrap();
     // Something that ends just after it says when to look: to ask the lease itself would renew it.
-    store.session_put("after", b"", subject.soon, now).unwrap();
-    subject.after_soon("the time is over", |now| store.session_get("after", now).unwrap().is_none());
+    store.note_put("after", b"", subject.soon, now).unwrap();
+    subject.after_soon("the time is over", |now| store.note_get("after", now).unwrap().is_none());
     assert_eq!(store.renew(&short, LONG, subject.now()).unwrap(), None, "what has ended is not renewed");
 }
 
@@ -90,14 +90,14 @@ pub(crate) fn the_cache_has_a_bound_and_what_ends_soonest_makes_room(subject: &S
     assert_eq!(store.cache_get("middle", now).unwrap(), None);
 }
 
-pub(crate) fn sessions_are_kept_replaced_and_forgotten(subject: &Subject) {
+pub(crate) fn notes_are_kept_replaced_and_forgotten(subject: &Subject) {
     let (store, now) = (&subject.store, subject.now());
-    store.session_put("s1", b"one", LONG, now).unwrap();
-    store.session_put("s1", b"two", LONG, now).unwrap();
-    assert_eq!(store.session_get("s1", now).unwrap().as_deref(), Some(&b"two"[..]));
-    assert!(store.session_delete("s1").unwrap());
-    assert!(!store.session_delete("s1").unwrap());
-    assert_eq!(store.session_get("s1", now).unwrap(), None);
-    store.session_put("s2", b"short", subject.soon, now).unwrap();
-    subject.after_soon("it is gone", |now| store.session_get("s2", now).unwrap().is_none());
+    store.note_put("s1", b"one", LONG, now).unwrap();
+    store.note_put("s1", b"two", LONG, now).unwrap();
+    assert_eq!(store.note_get("s1", now).unwrap().as_deref(), Some(&b"two"[..]));
+    assert!(store.note_delete("s1").unwrap());
+    assert!(!store.note_delete("s1").unwrap());
+    assert_eq!(store.note_get("s1", now).unwrap(), None);
+    store.note_put("s2", b"short", subject.soon, now).unwrap();
+    subject.after_soon("it is gone", |now| store.note_get("s2", now).unwrap().is_none());
 }

@@ -90,7 +90,7 @@ pub(crate) fn secrets_are_taken_out_by_the_store(subject: &Subject) {
     assert_eq!(found.len(), 1);
     assert!(!serde_json::to_string(&found).unwrap().contains(secret), "{found:?}");
     let by_name = Query { agent: Some(format!("agent {secret}")), ..Query::default() };
-    assert_eq!(subject.store.query(&by_name).unwrap(), found, "it is found by the name that was told");
+    assert_eq!(subject.store.query(&by_name).unwrap(), found, "it is found by the name that was given");
 }
 
 pub(crate) fn old_entries_and_too_many_are_forgotten(subject: &Subject) {

@@ -14,7 +14,9 @@ mod common;
 mod expiring;
 mod journal;
 mod records;
+mod sessions;
 mod subject;
+mod usage;
 
 use subject::Subject;
 
@@ -55,11 +57,28 @@ contract! {
         a_released_lease_is_free,
         an_answer_is_kept_for_its_time,
         the_cache_has_a_bound_and_what_ends_soonest_makes_room,
-        sessions_are_kept_replaced_and_forgotten;
+        notes_are_kept_replaced_and_forgotten;
+    sessions:
+        a_session_is_made_once_and_read_with_its_events,
+        one_owner_writes_and_a_fence_keeps_others_out,
+        a_number_that_does_not_fit_writes_nothing,
+        a_session_that_is_given_back_is_taken_at_once,
+        a_session_that_is_handed_over_is_found_at_once,
+        a_lost_owner_is_found_and_replaced,
+        a_session_that_nobody_uses_ends,
+        a_forgotten_session_stays_forgotten_whoever_still_has_it,
+        an_inbox_is_emptied_once_in_order,
+        what_was_written_after_a_mark_is_named;
     journal:
         entries_come_back_as_they_were,
         entries_are_found_by_everything_they_say,
         the_newest_are_given_newest_last,
         secrets_are_taken_out_by_the_store,
         old_entries_and_too_many_are_forgotten;
+    usage:
+        usage_is_added_up_by_what_it_is_of,
+        a_batch_counts_once_however_often_it_is_sent,
+        what_a_key_spent_is_known_for_the_day_and_all_days,
+        calls_are_counted_by_the_minute,
+        old_usage_is_forgotten;
 }

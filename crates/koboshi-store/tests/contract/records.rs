@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use koboshi::breaker::Mode;
-use koboshi::cooldown::{Cleared, Cooldown};
+use koboshi::cooldown::{ClearMark, Cooldown};
 use koboshi::gate::Limit;
 use koboshi::time::Moment;
-use koboshi_store::{Loaded, Named, Record, Retention, Slot, StoreChanges};
+use koboshi_store::{Named, Record, Retention, Slot, StoreChanges, StoreContents};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -49,7 +49,7 @@ pub(crate) fn a_merge_is_the_cores_merge(subject: &Subject) {
 pub(crate) fn the_teller_learns_what_the_store_knew_beyond(subject: &Subject) {
     let slot = slot("cooldown account:main");
     let mut cleared = Cooldown::default();
-    cleared.clear(Cleared { at: at(50), by_person: false });
+    cleared.clear(ClearMark { at: at(50), by_person: false });
     let cleared = Record::Cooldown(cleared);
     subject.store.merge(&[(slot.clone(), cleared.clone())]).unwrap();
     // A node that failed after that success tells of it in the epoch before, which loses: it must hear of the new one.
@@ -65,7 +65,7 @@ pub(crate) fn a_cleared_cooldown_does_not_come_back_from_a_stale_copy(subject: &
     let stale = resting(0, 1000);
     let mut here = stale.clone();
     subject.store.merge(&[(slot.clone(), Record::Cooldown(stale.clone()))]).unwrap();
-    here.clear(Cleared { at: at(10), by_person: true });
+    here.clear(ClearMark { at: at(10), by_person: true });
     subject.store.merge(&[(slot.clone(), Record::Cooldown(here.clone()))]).unwrap();
     subject.store.merge(&[(slot.clone(), Record::Cooldown(stale))]).unwrap();
     assert_eq!(load(subject), [(slot, Record::Cooldown(here))]);
@@ -91,13 +91,13 @@ pub(crate) fn a_watch_gives_all_then_changes_then_nothing(subject: &Subject) {
     let (one, two) = (slot("cooldown account:one"), slot("cooldown account:two"));
     let record = Record::Cooldown(resting(0, 100));
     subject.store.merge(&[(one.clone(), record.clone())]).unwrap();
-    let mut watch = subject.store.watch(Subject::nobody()).unwrap();
+    let mut watch = subject.store.watch(Subject::no_wake()).unwrap();
     let all = until("everything", || match watch.changes(Moment::START).unwrap() {
         StoreChanges::All(loaded) => Some(loaded),
         StoreChanges::Quiet => None,
         other => panic!("first everything: {other:?}"),
     });
-    assert_eq!(all, Loaded { records: vec![(one, record.clone())], unreadable: vec![] });
+    assert_eq!(all, StoreContents { records: vec![(one, record.clone())], unreadable: vec![] });
     until("quiet", || (watch.changes(Moment::START).unwrap() == StoreChanges::Quiet).then_some(()));
     subject.store.merge(&[(two.clone(), record.clone())]).unwrap();
     let changed = until("the change", || match watch.changes(Moment::START).unwrap() {

@@ -19,8 +19,8 @@ pub(crate) struct Subject {
     pub store: Arc<dyn Store>,
     /// A length that ends soon, in the time that the store lives in.
     pub soon: Duration,
-    /// The time that the store is told; none for a store with a clock of its own.
-    told: Option<Cell<i64>>,
+    /// The time that the test hands to the store; none for a store with a clock of its own.
+    time: Option<Cell<i64>>,
     _place: Box<dyn std::any::Any>,
 }
 
@@ -41,25 +41,25 @@ impl Subject {
         let server = RedisServer::start();
         let policy = RedisPolicy { cache_bytes: CACHE_BYTES as u64, ..RedisPolicy::default() };
         let store = RedisStore::new(&server.url(), policy).unwrap();
-        Self { store: Arc::new(store), soon: Duration::from_secs(2), told: None, _place: Box::new(server) }
+        Self { store: Arc::new(store), soon: Duration::from_secs(2), time: None, _place: Box::new(server) }
     }
 
     fn told(store: Arc<dyn Store>, place: Box<dyn std::any::Any>) -> Self {
-        Self { store, soon: Duration::from_secs(60), told: Some(Cell::new(0)), _place: place }
+        Self { store, soon: Duration::from_secs(60), time: Some(Cell::new(0)), _place: place }
     }
 
-    /// Whether it goes by the time it is told.
-    pub(crate) fn is_told_the_time(&self) -> bool {
-        self.told.is_some()
+    /// Whether it goes by the time that the test hands in.
+    pub(crate) fn uses_our_clock(&self) -> bool {
+        self.time.is_some()
     }
 
     pub(crate) fn now(&self) -> Timestamp {
-        at(self.told.as_ref().map_or(0, Cell::get))
+        at(self.time.as_ref().map_or(0, Cell::get))
     }
 
     /// What must hold once `soon` is over.
     pub(crate) fn after_soon(&self, what: &str, holds: impl Fn(Timestamp) -> bool) {
-        match &self.told {
+        match &self.time {
             Some(second) => {
                 second.set(second.get() + 60);
                 assert!(holds(self.now()), "{what}");
@@ -68,7 +68,7 @@ impl Subject {
         }
     }
 
-    pub(crate) fn nobody() -> Wake {
+    pub(crate) fn no_wake() -> Wake {
         Arc::new(|| {})
     }
 }

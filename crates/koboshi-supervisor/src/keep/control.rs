@@ -1,6 +1,6 @@
-//! The local socket of a supervisor: one line of JSON asks, one line answers.
+//! The local socket of a supervisor: a request is one line of JSON, and so is the answer.
 //!
-//! The socket belongs to its user alone (0600, in a folder of 0700). A caller that is slow is not waited for: it loses its connection.
+//! Only its user can open the socket (0600, in a folder of 0700). A slow caller loses its connection.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -14,12 +14,12 @@ use serde_json::Value;
 
 /// The name of the socket in the folder of runs.
 pub const SOCKET: &str = "supervisor.sock";
-/// No order is longer.
-const LONGEST: u64 = 64 * 1024;
-/// So long a caller may take to say one line.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// So long a supervisor may take to answer.
-const ANSWER: Duration = Duration::from_secs(10);
+/// Longer orders are refused.
+const MAX_ORDER_BYTES: u64 = 64 * 1024;
+/// How long a caller may take to send its order.
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
+/// How long a supervisor may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a supervisor is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,10 +39,12 @@ pub enum Action {
     Status,
     /// Start it if it is not running; a stopped one is wanted again.
     Start,
-    /// Stop it, and do not start it again before somebody says so.
+    /// Stop it, and do not start it again before a `Start`.
     Stop,
     /// Stop it and start it again.
     Restart,
+    /// Read the config again, check it, and use it.
+    Reload,
 }
 
 pub(super) struct Control {
@@ -51,7 +53,7 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Listens. The caller holds the lock of the folder, so a socket that is there is a dead one's.
+    /// Listens. The caller holds the lock of the folder, so an existing socket was left by a dead supervisor.
     pub(super) fn listen(folder: &Path) -> io::Result<Self> {
         let path = folder.join(SOCKET);
         match fs::remove_file(&path) {
@@ -67,7 +69,7 @@ impl Control {
     /// Answers those who ask.
     pub(super) fn serve(&self, mut answer: impl FnMut(&Order) -> Value) {
         while let Ok((stream, _)) = self.listener.accept() {
-            // Whatever is wrong with a caller is its own affair.
+            // A broken caller does not concern the supervisor.
             let _ = one(&stream, &mut answer);
         }
     }
@@ -75,16 +77,16 @@ impl Control {
 
 fn one(stream: &UnixStream, answer: &mut impl FnMut(&Order) -> Value) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    stream.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     let mut line = String::new();
-    BufReader::new(stream.take(LONGEST)).read_line(&mut line)?;
-    let said = match serde_json::from_str(&line) {
+    BufReader::new(stream.take(MAX_ORDER_BYTES)).read_line(&mut line)?;
+    let answer = match serde_json::from_str(&line) {
         Ok(order) => answer(&order),
         Err(error) => serde_json::json!({"error": error.to_string()}),
     };
     let mut stream = stream;
-    writeln!(stream, "{said}")
+    writeln!(stream, "{answer}")
 }
 
 impl Drop for Control {
@@ -105,9 +107,9 @@ pub fn ask(runs: &Path, order: &Order) -> io::Result<Option<Value>> {
         }
         Err(error) => return Err(error),
     };
-    stream.set_read_timeout(Some(ANSWER))?;
+    stream.set_read_timeout(Some(ANSWER_TIMEOUT))?;
     writeln!(stream, "{}", serde_json::to_string(order)?)?;
-    let mut said = String::new();
-    BufReader::new(stream).read_line(&mut said)?;
-    Ok(Some(serde_json::from_str(&said)?))
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer)?;
+    Ok(Some(serde_json::from_str(&answer)?))
 }

@@ -1,20 +1,29 @@
 //! Keeps the agents of a config running, each in its projects.
 //!
-//! One thread, one poll: the shims and pipes of all runs, the socket, the signals. Before anything is started, what an earlier supervisor left
-//! is settled: a run that lives is taken over, an end that was written meanwhile is judged, a start that never happened is made void. One
-//! supervisor owns the folder of runs; a second one is refused.
+//! One thread waits for all at once: the shims and pipes of all runs, the socket, the signals. Before it starts anything, it settles what an
+//! earlier supervisor left: it takes over runs that live, judges ends that were written meanwhile, and makes starts void that never
+//! happened. One supervisor owns the folder of runs; a second one is refused.
 
 mod agent;
+mod ask;
 mod control;
+mod events;
+mod judged;
+mod lease;
+mod meters;
+mod removed;
 mod run;
+mod settings;
 mod slot;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -22,43 +31,67 @@ use jiff::tz::TimeZone;
 use koboshi::classify::Classifier;
 use koboshi::key::ScopeKey;
 use koboshi::redact::Redactor;
-use koboshi::supervise::{Due, Room, RoomPolicy, Waiting, due, first};
+use koboshi::supervise::{Room, RoomPolicy, Waiting, first};
+use koboshi::time::Moment;
 use koboshi_store::{Clock, SystemClock};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
+use signal_hook::consts::SIGHUP;
 
 use crate::identity::Identity;
 use crate::knowledge::Knowledge;
 use crate::signals::Signals;
 
-pub use agent::{Agent, is_passed};
+pub use crate::signals::exit_at_next_signal;
+pub(crate) use agent::given_values;
+pub use agent::{Agent, AgentAccount, GatewayChoice, is_passed};
+pub use ask::{Question, ServerPlace, Token, Whom};
 pub use control::{Action, Order, SOCKET, ask};
+pub use meters::AgentMeters;
+pub use settings::{Reloaded, Settings};
 
+use ask::Servers;
 use control::Control;
+use events::{Events, Ready};
+use judged::JudgedEnds;
 use slot::{Slot, Wish};
 
-/// How often cooldowns, clocks and limits are looked at.
-const LOOK: Duration = Duration::from_millis(500);
+/// How often cooldowns, schedules and limits are checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How often the config is checked for changes.
+const FOLLOW_INTERVAL: Duration = Duration::from_secs(1);
+/// A longer time between two checks means that the machine slept.
+const SLEEP_GAP: Duration = Duration::from_secs(60);
+/// Size of the read buffer that all runs share.
+const BUFFER: usize = 256 * 1024;
 /// Where the runs of agents are, in the folder of runs.
-const AGENTS: &str = "agents";
+pub(crate) const AGENTS: &str = "agents";
+/// The file that marks an end as judged, so that no later supervisor judges it again.
+pub(crate) const JUDGED: &str = "judged";
 
 /// What a supervisor needs.
-pub struct Keeping<'k> {
-    /// The agents.
-    pub agents: Vec<Agent>,
-    /// How many runs an account bears.
-    pub rooms: BTreeMap<ScopeKey, RoomPolicy>,
+pub struct SupervisorInputs<'k> {
+    /// Told once, when the agents are really this one's to keep.
+    pub begun: &'k mut dyn FnMut(&[Agent]),
+    /// The agents, and what their accounts allow.
+    pub settings: Settings,
+    /// Checks whether the config has changed; `true` where a person says that it is complete.
+    pub reload: &'k mut dyn FnMut(bool) -> Reloaded,
     /// Where runs have their folders.
     pub runs: PathBuf,
-    /// What rests.
+    /// What is cooling down.
     pub knowledge: &'k Knowledge,
-    /// What reads their ends.
+    /// The classifier that reads the ends of runs.
     pub classifier: &'k Classifier,
     /// The zone of times without one.
     pub zone: TimeZone,
     /// The binary whose shim is used.
     pub binary: PathBuf,
+    /// The address of the gateway, if one answers; asked at each start of an agent that has not chosen one.
+    pub gateway: &'k dyn Fn() -> Option<String>,
+    /// Where it counts.
+    pub meters: Arc<AgentMeters>,
     /// Where its log lines go.
     pub log: &'k mut dyn FnMut(&str),
 }
@@ -68,7 +101,7 @@ pub struct Keeping<'k> {
 #[non_exhaustive]
 pub enum KeepError {
     /// Another one owns the folder.
-    #[error("another supervisor keeps the agents of {0}")]
+    #[error("another supervisor keeps these agents already: it has their runs in {0}")]
     Owned(PathBuf),
     /// The machine refuses something.
     #[error(transparent)]
@@ -81,38 +114,74 @@ pub(crate) struct Common<'k> {
     pub(crate) classifier: &'k Classifier,
     pub(crate) zone: TimeZone,
     pub(crate) binary: PathBuf,
+    pub(crate) gateway: &'k dyn Fn() -> Option<String>,
     pub(crate) redactor: Redactor,
     pub(crate) owner: Identity,
     pub(crate) clock: SystemClock,
+    pub(crate) events: Events,
+    pub(crate) meters: Arc<AgentMeters>,
+    pub(crate) judged: RefCell<JudgedEnds>,
+    /// How many files an agent may have open: our own limit before we raised it.
+    pub(crate) open_files: Option<u64>,
 }
 
 /// Keeps agents running until a signal to stop.
 ///
 /// # Errors
 /// Another supervisor keeps them, or the machine refuses what is needed.
-pub fn keep(keeping: Keeping<'_>) -> Result<(), KeepError> {
-    let _lock = own(&keeping.runs)?;
+pub fn keep(inputs: SupervisorInputs<'_>) -> Result<(), KeepError> {
+    let _lock = own(&inputs.runs)?;
+    crate::shim::step_aside();
     let signals = Signals::new()?;
-    let control = Control::listen(&keeping.runs)?;
+    let control = Control::listen(&inputs.runs)?;
+    (inputs.begun)(&inputs.settings.agents);
     let owner = Identity::own().ok_or_else(|| io::Error::other("/proc is not there"))?;
+    let servers = Servers::start(inputs.settings.agents.iter())?;
     let common = Common {
-        knowledge: keeping.knowledge,
-        classifier: keeping.classifier,
-        zone: keeping.zone,
-        binary: keeping.binary,
+        knowledge: inputs.knowledge,
+        classifier: inputs.classifier,
+        zone: inputs.zone,
+        binary: inputs.binary,
+        gateway: inputs.gateway,
         redactor: Redactor::new(),
         owner,
         clock: SystemClock,
+        events: Events::new(
+            signals.pipes().chain([control.listener.as_fd()]).chain(servers.as_ref().map(Servers::bell)),
+        )?,
+        meters: inputs.meters,
+        judged: RefCell::default(),
+        open_files: raise_open_files(),
     };
-    let agents = keeping.runs.join(AGENTS);
-    let slots = keeping.agents.into_iter().map(|agent| Slot::new(agent, &agents)).collect();
-    let mut keeper =
-        Keeper { slots, rooms: BTreeMap::new(), policies: keeping.rooms, common, log: keeping.log };
+    let agents = inputs.runs.join(AGENTS);
+    let Settings { agents: wanted, rooms: policies } = inputs.settings;
+    let slots = wanted.into_iter().map(|agent| Slot::new(agent, &agents)).collect();
+    let (watched_since, last_check) = (common.clock.wall(), common.clock.moment());
+    let mut keeper = Keeper {
+        slots,
+        rooms: BTreeMap::new(),
+        policies,
+        servers,
+        reload: inputs.reload,
+        runs: inputs.runs,
+        watched_since,
+        last_check,
+        common,
+        log: inputs.log,
+    };
     keeper.adopt()?;
+    keeper.adopt_removed(&agents)?;
     keeper.work(&signals, &control)
 }
 
-/// The right to keep the agents of this folder.
+/// Raises the limit of open files as far as allowed, because every run needs a few; returns the limit before.
+fn raise_open_files() -> Option<u64> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).ok()?;
+    current
+}
+
+/// Takes the lock of this folder: its holder keeps the agents.
 fn own(runs: &Path) -> Result<File, KeepError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(runs)?;
     let file = OpenOptions::new()
@@ -132,6 +201,14 @@ struct Keeper<'k> {
     slots: Vec<Slot>,
     rooms: BTreeMap<ScopeKey, Room>,
     policies: BTreeMap<ScopeKey, RoomPolicy>,
+    /// Those who are asked whether agents are wanted.
+    servers: Option<Servers>,
+    reload: &'k mut dyn FnMut(bool) -> Reloaded,
+    runs: PathBuf,
+    /// Since when the clock is watched without a break.
+    watched_since: Timestamp,
+    /// When it was last checked who may start.
+    last_check: Moment,
     common: Common<'k>,
     log: &'k mut dyn FnMut(&str),
 }
@@ -141,9 +218,8 @@ impl Keeper<'_> {
     fn adopt(&mut self) -> io::Result<()> {
         for slot in &mut self.slots {
             slot.adopt(&self.common, self.log)?;
-            if slot.is_running()
-                && let Some(account) = &slot.agent.ladder.account
-            {
+            slot.claim(self.common.knowledge.ledger());
+            if let Some(account) = slot.account() {
                 self.rooms.entry(account.clone()).or_default().enter();
             }
         }
@@ -152,76 +228,123 @@ impl Keeper<'_> {
 
     fn work(&mut self, signals: &Signals, control: &Control) -> Result<(), KeepError> {
         let mut stopping = false;
+        let mut buffer = vec![0; BUFFER];
+        let mut ready = Ready::default();
+        let mut checked = None;
+        let mut followed = self.common.clock.moment();
         loop {
+            // Cooldowns and schedules are checked at intervals, and after every event that may change what may start.
+            let now = self.common.clock.moment();
+            let mut changed = ready.is_called || checked.is_none_or(|at| now.since(at) >= POLL_INTERVAL);
             for slot in &mut self.slots {
-                let account = slot.agent.ladder.account.clone();
-                if let Some(end) = slot.look(&self.common, self.log)?
-                    && let Some(room) = account.and_then(|account| self.rooms.get_mut(&account))
-                {
+                let account = slot.account().cloned();
+                let Some(end) = slot.poll(&ready, &mut buffer, &self.common, self.log)? else { continue };
+                changed = true;
+                if let Some(room) = account.and_then(|account| self.rooms.get_mut(&account)) {
+                    // A limit is met by all that run, this one included.
+                    end.report_to(room);
                     room.leave();
-                    end.tell(room);
                 }
             }
+            self.common.judged.borrow_mut().write(self.common.knowledge);
+            self.remove_retired();
             if stopping && !self.slots.iter().any(Slot::must_end_with_us) {
+                self.slots.iter().for_each(|slot| slot.leave(self.common.knowledge.ledger()));
                 return Ok(());
             }
-            if !stopping {
-                self.start_those_whose_turn_it_is();
+            if checked.is_some_and(|at| now.since(at) >= SLEEP_GAP) {
+                self.watched_since = self.common.clock.wall();
             }
-            self.wait(signals, control)?;
-            let slots = &mut self.slots;
-            control.serve(|order| answer(slots, order, self.common.clock.wall()));
-            if signals.stop().is_some() {
-                if stopping {
-                    self.slots.iter_mut().for_each(Slot::kill);
+            if changed && !stopping {
+                self.take_answers();
+                self.start_due_agents();
+            }
+            if changed {
+                checked = Some(now);
+            }
+            ready = self.common.events.wait(POLL_INTERVAL)?;
+            control.serve(|order| self.answer(order, stopping));
+            if !stopping && now.since(followed) >= FOLLOW_INTERVAL {
+                followed = now;
+                self.reload(false);
+            }
+            match signals.stop() {
+                Some(SIGHUP) if !stopping => {
+                    self.reload(true);
                 }
-                stopping = true;
-                self.slots.iter_mut().filter(|slot| slot.must_end_with_us()).for_each(Slot::stop_for_us);
+                None | Some(SIGHUP) => {}
+                Some(_) => {
+                    // The second request kills at once. What survives us is not asked at all.
+                    let request = if stopping { Slot::kill } else { Slot::stop_for_us };
+                    if !stopping {
+                        self.log_stop();
+                    }
+                    stopping = true;
+                    self.slots.iter_mut().filter(|slot| slot.must_end_with_us()).for_each(request);
+                }
             }
         }
     }
 
-    fn start_those_whose_turn_it_is(&mut self) {
-        let now = self.common.clock.wall();
+    fn log_stop(&mut self) {
+        let running = self.slots.iter().filter(|slot| slot.is_running()).count();
+        let ending = self.slots.iter().filter(|slot| slot.must_end_with_us()).count();
+        let left = running.saturating_sub(ending);
+        (self.log)(&format!("stopping: {ending} running agents are stopped, {left} go on"));
+    }
+
+    /// Carries out an order, and returns the state afterwards.
+    fn answer(&mut self, order: &Order, stopping: bool) -> Value {
+        match order.action {
+            Action::Reload if stopping => json!({"error": "stopping"}),
+            Action::Reload => self.reload(true),
+            _ => answer(&mut self.slots, order, self.common.clock.wall()),
+        }
+    }
+
+    /// What servers say about agents.
+    fn take_answers(&mut self) {
+        let Some(servers) = &self.servers else { return };
+        let mut answers = servers.take();
+        for slot in &mut self.slots {
+            if let Some(answer) = answers.remove(&slot.agent.name) {
+                slot.answered(answer, self.log);
+            }
+        }
+    }
+
+    fn start_due_agents(&mut self) {
+        let (now, moment) = (self.common.clock.wall(), self.common.clock.moment());
+        // While the machine sleeps no agent is held.
+        let passed = moment.since(self.last_check).min(SLEEP_GAP);
+        self.last_check = moment;
         let mut waiting = Vec::new();
         for (at, slot) in self.slots.iter_mut().enumerate() {
-            if slot.wants_to_start(now) {
+            slot.ask(moment, self.log);
+            if slot.wants_to_start(self.watched_since, now) {
                 waiting.push(Waiting { who: at, last_start: slot.last_start, since: now });
             }
         }
         for Waiting { who, .. } in first(waiting) {
             let Some(slot) = self.slots.get_mut(who) else { continue };
-            let account = slot.agent.ladder.account.clone();
-            let policy =
-                account.as_ref().and_then(|account| self.policies.get(account)).copied().unwrap_or_default();
-            let room = account.map(|account| self.rooms.entry(account).or_default());
-            if room.as_ref().is_some_and(|room| !room.has_place(policy)) {
-                continue;
-            }
-            if slot.start(&self.common, self.log)
-                && let Some(room) = room
-            {
-                room.enter();
+            let (rooms, policies) = (&self.rooms, &self.policies);
+            let has_place = |account: Option<&ScopeKey>| {
+                account.is_none_or(|account| {
+                    let policy = policies.get(account).copied().unwrap_or_default();
+                    rooms.get(account).is_none_or(|room| room.has_place(policy))
+                })
+            };
+            if !slot.start(has_place, &self.common, self.log) {
+                self.common.meters.held(&slot.agent.name, passed);
+            } else if let Some(account) = slot.account() {
+                self.rooms.entry(account.clone()).or_default().enter();
             }
         }
-    }
-
-    /// Waits for output, an end, an order, a signal, or the next look.
-    fn wait(&self, signals: &Signals, control: &Control) -> io::Result<()> {
-        let mut waiting: Vec<PollFd<'_>> =
-            signals.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)).collect();
-        waiting.push(PollFd::from_borrowed_fd(control.listener.as_fd(), PollFlags::IN));
-        let of_runs = self.slots.iter().flat_map(Slot::descriptors);
-        waiting.extend(of_runs.map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN)));
-        let look = Timespec::try_from(LOOK).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
-        match poll(&mut waiting, Some(&look)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        self.common.meters.states(self.slots.iter().map(Slot::state));
     }
 }
 
-/// Does what is ordered, and says how things are then.
+/// Carries out an order, and returns the state afterwards.
 fn answer(slots: &mut [Slot], order: &Order, now: Timestamp) -> Value {
     let meant = |slot: &Slot| {
         order.agent.as_ref().is_none_or(|name| {
@@ -235,20 +358,11 @@ fn answer(slots: &mut [Slot], order: &Order, now: Timestamp) -> Value {
     }
     for slot in slots.iter_mut().filter(|slot| meant(slot)) {
         match order.action {
-            Action::Status => {}
+            Action::Status | Action::Reload => {}
             Action::Start => slot.wish(Wish::Run),
             Action::Stop => slot.wish(Wish::Stop),
             Action::Restart => slot.wish(Wish::Restart),
         }
     }
-    json!({"agents": slots.iter().filter(|slot| meant(slot)).map(|slot| slot.told(now)).collect::<Vec<_>>()})
-}
-
-/// Whether an agent is wanted now; a question is asked by its slot.
-pub(crate) fn is_due(slot: &Slot, now: Timestamp) -> Option<bool> {
-    match due(slot.agent.when, slot.last_start, slot.ended_well, now) {
-        Due::Now => Some(true),
-        Due::At(_) | Due::Never => Some(false),
-        Due::Ask => None,
-    }
+    json!({"agents": slots.iter().filter(|slot| meant(slot)).map(|slot| slot.status(now)).collect::<Vec<_>>()})
 }

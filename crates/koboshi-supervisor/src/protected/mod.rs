@@ -1,7 +1,7 @@
 //! One command under protection: it waits until its account allows a start, runs, and is started again where that may help.
 //!
-//! What is known is waited out, as long as the caller's patience reaches. What the command does is passed on untouched. Its end is read, shared
-//! with everybody who uses the same account, and handed to the caller as it was unless another start may help.
+//! It waits for known cooldowns up to the caller's patience, and passes the command's streams on untouched. It classifies the command's end,
+//! shares the result with every process that uses the same account, and returns the end to the caller unless another start may help.
 
 mod relay;
 
@@ -18,23 +18,24 @@ use koboshi::fault::Fault;
 use koboshi::redact::Redactor;
 use koboshi::supervise::{End, Ladder, Outcome, Permit, Status, Step, after, judge};
 
-use crate::folder::{Ended, Folder, How, OnOwnerDeath, Refusal, Spec, State};
+use crate::folder::{Ended, Folder, How, OnOwnerDeath, Refusal, Spec, State, TreeLimits};
 use crate::identity::Identity;
-use crate::kinds::{Kind, Session};
+use crate::kinds::{Kind, PointedAt};
 use crate::knowledge::{About, Knowledge, is_parked};
+use crate::session::Session;
 use crate::spawn::{Launch, Streams, start};
 use crate::terminal::{Terminal, is_interactive};
-use crate::watch::Live;
+use crate::watch::{Live, Sign};
 
 use crate::signals::Signals;
-use relay::{Relay, Seen};
+use relay::{Relay, RunOutput};
 
-/// How often a wait is looked at again: somebody may have ended it.
-const LOOK: Duration = Duration::from_secs(1);
+/// How often a wait is checked again: an operator may have ended the cooldown.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a command that is asked to end may take.
 const GRACE: Duration = Duration::from_secs(10);
-/// The line that decided is kept up to here.
-const LONGEST_LINE: usize = 300;
+/// The line that decided is cut to this length.
+const MAX_LINE: usize = 300;
 
 /// What to run, and how.
 #[derive(Debug)]
@@ -47,11 +48,11 @@ pub struct Task {
     pub ladder: Ladder,
     /// What to call it.
     pub label: String,
-    /// How often it may be started for failures that may pass.
+    /// How often it may be started after failures that may pass.
     pub tries: u32,
-    /// No rest longer than this is waited out.
+    /// Cooldowns longer than this are not waited for.
     pub patience: Duration,
-    /// A session is continued where that is known how.
+    /// Sessions are continued where the kind of agent allows it.
     pub resume: bool,
     /// The address of the gateway that it is pointed at.
     pub gateway: Option<String>,
@@ -70,24 +71,38 @@ pub struct Task {
 pub enum Verdict {
     /// The command's own end.
     Ended(Status),
-    /// It rests for longer than is waited.
-    Rests(StartRefusal, Timestamp),
-    /// A person must act.
-    Parked(StartRefusal),
+    /// It is cooling down for longer than the caller waits.
+    Rests {
+        /// What is cooling down.
+        held: StartRefusal,
+        /// Until when.
+        until: Timestamp,
+        /// It ran before that.
+        ran: bool,
+    },
+    /// An operator must act.
+    Parked {
+        /// What is parked.
+        held: StartRefusal,
+        /// It ran before that.
+        ran: bool,
+    },
     /// It cannot be started.
     NotStarted(Refusal, String),
     /// A signal came while it waited.
     Interrupted(i32),
 }
 
-/// Whom to tell of waits and new starts.
-pub trait Teller {
-    /// It waits until then. Called again every second.
+/// Is called for waits and new starts.
+pub trait WaitObserver {
+    /// The command waits until then. Called again every second.
     fn waits(&mut self, held: &StartRefusal, until: Timestamp, now: Timestamp);
-    /// It waits no longer.
+    /// The wait is over.
     fn goes_on(&mut self);
-    /// It ended like this and is started again.
+    /// The command ended with this fault and is started again.
     fn again(&mut self, fault: &Fault);
+    /// It ended like this and is not started again. With it, what holds the next start.
+    fn failed(&mut self, fault: &Fault, held: Option<&StartRefusal>);
 }
 
 /// Runs a command under protection.
@@ -98,34 +113,45 @@ pub fn run(
     task: &Task,
     knowledge: &Knowledge,
     classifier: &Classifier,
-    teller: &mut dyn Teller,
+    observer: &mut dyn WaitObserver,
 ) -> io::Result<Verdict> {
     let signals = Signals::new()?;
     let mut tries = 0;
-    let session = task.session();
+    let mut session = task.session();
     let mut last = None;
     let mut failed: Option<Fault> = None;
     loop {
-        let permit = match wait(task, knowledge, &signals, teller)? {
+        let permit = match wait(task, last.is_some(), knowledge, &signals, observer)? {
             Ok(permit) => permit,
-            // What only this process holds against the command is no reason for its caller.
-            Err(Verdict::Parked(held)) if knowledge.is_private(&held.event.key) => {
-                return Ok(last.map_or(Verdict::Parked(held), Verdict::Ended));
+            // A key of this process alone does not concern the caller, who gets the command's last end.
+            Err(Verdict::Parked { held, ran }) if knowledge.is_private(&held.event.key) => {
+                if let Some(fault) = &failed {
+                    observer.failed(fault, None);
+                }
+                return Ok(last.map_or(Verdict::Parked { held, ran }, Verdict::Ended));
             }
             Err(verdict) => return Ok(verdict),
         };
         if let Some(fault) = failed.take() {
-            teller.again(&fault);
+            observer.again(&fault);
         }
         let command = task.command_of(session.as_ref(), last.is_some());
-        let (end, seen) = once(task, &command, knowledge, classifier, &signals)?;
+        let watched = once(task, &command, session.as_mut(), knowledge, classifier, &signals);
+        // A start that failed is an end like any other: its permit goes to the next one that waits.
+        let (end, seen) = watched
+            .unwrap_or_else(|error| (Ended::not_launched(&error, knowledge.now()), RunOutput::default()));
         let (outcome, status) = task.conclude(&end, &seen, classifier, knowledge, &permit);
         if let How::NotStarted(why, said) = end.how {
             return Ok(Verdict::NotStarted(why, said));
         }
         last = Some(status);
         match after(&outcome, tries + 1, task.tries) {
-            Step::Over => return Ok(Verdict::Ended(status)),
+            Step::Over => {
+                if let Outcome::Failed(fault) = &outcome {
+                    observer.failed(fault, knowledge.shared_refusal(&task.ladder).as_ref());
+                }
+                return Ok(Verdict::Ended(status));
+            }
             Step::Again { counts } => {
                 tries += u32::from(counts);
                 if let Outcome::Failed(fault) = outcome {
@@ -139,9 +165,10 @@ pub fn run(
 /// Waits until it may start.
 fn wait(
     task: &Task,
+    ran: bool,
     knowledge: &Knowledge,
     signals: &Signals,
-    teller: &mut dyn Teller,
+    observer: &mut dyn WaitObserver,
 ) -> io::Result<Result<Permit, Verdict>> {
     let begun = knowledge.now();
     let mut waited = false;
@@ -149,30 +176,32 @@ fn wait(
         let held = match knowledge.start(&task.ladder) {
             Ok(permit) => {
                 if waited {
-                    teller.goes_on();
+                    observer.goes_on();
                 }
                 return Ok(Ok(permit));
             }
             Err(held) => held,
         };
         let now = knowledge.now();
-        let Some(until) = held.until.filter(|_| !is_parked(&held)) else { break Verdict::Parked(held) };
-        // A rest has an end that is known; how long others take is not.
+        let Some(until) = held.until.filter(|_| !is_parked(&held)) else {
+            break Verdict::Parked { held, ran };
+        };
+        // The end of a cooldown is known; how long others probe is not.
         let from = if held.why == StartRefusalReason::Rest { now } else { begun };
         let latest = from.saturating_add(task.patience).unwrap_or(Timestamp::MAX);
         let too_long = if held.why == StartRefusalReason::Rest { until > latest } else { now > latest };
         if too_long {
-            break Verdict::Rests(held, until);
+            break Verdict::Rests { held, until, ran };
         }
         waited = true;
-        teller.waits(&held, until, now);
+        observer.waits(&held, until, now);
         let left = Duration::try_from(until.duration_since(now)).unwrap_or_default();
-        if let Some(signal) = signals.wait_for_stop(left.min(LOOK))? {
+        if let Some(signal) = signals.wait_for_stop(left.min(POLL_INTERVAL))? {
             break Verdict::Interrupted(signal);
         }
     };
     if waited {
-        teller.goes_on();
+        observer.goes_on();
     }
     Ok(Err(given_up))
 }
@@ -181,10 +210,11 @@ fn wait(
 fn once(
     task: &Task,
     command: &[OsString],
+    mut session: Option<&mut (Session, Option<String>)>,
     knowledge: &Knowledge,
     classifier: &Classifier,
     signals: &Signals,
-) -> io::Result<(Ended, Seen)> {
+) -> io::Result<(Ended, RunOutput)> {
     let owner = Identity::own().ok_or_else(|| io::Error::other("/proc is not there"))?;
     let terminal = if is_interactive() { Terminal::open().ok() } else { None };
     let spec = Spec {
@@ -195,6 +225,12 @@ fn once(
         piped: false,
         terminal: terminal.is_some(),
         label: task.label.clone(),
+        limits: TreeLimits::default(),
+        session: None,
+        open_files: None,
+        lease: None,
+        account: None,
+        masked: Vec::new(),
     };
     let (terminal, streams) = match terminal {
         None => (None, Streams::PassedOn),
@@ -216,14 +252,19 @@ fn once(
     })?;
     let mut relay = Relay::new(&mut shim, terminal)?;
     let live = Live::of(&task.kind);
-    let mut on_line = |line: &[u8]| {
-        let now = knowledge.now().to_zoned(task.zone.clone());
-        if let crate::watch::Sign::Limit(fault) = live.sign(line, classifier, &now) {
-            knowledge.refused(&task.ladder, &fault, started, &task.label);
+    let mut on_lines = |lines: &[u8]| {
+        if let Some((Session { own_id: Some(own), .. }, id @ None)) = session.as_deref_mut() {
+            *id = own.in_lines(lines);
         }
+        let now = || knowledge.now().to_zoned(task.zone.clone());
+        live.signs(lines, classifier, now, |sign| {
+            if let Sign::Limit(fault) = sign {
+                knowledge.refused(&task.ladder, &fault, started, &task.label);
+            }
+        });
     };
-    let watched = relay.until_end(&mut shim, signals, &mut on_line);
-    let seen = relay.finish(&mut on_line);
+    let watched = relay.until_end(&mut shim, signals, &mut on_lines);
+    let seen = relay.finish(&mut on_lines);
     watched?;
     let end = ending(&folder, knowledge.now());
     folder.remove();
@@ -238,26 +279,31 @@ fn ending(folder: &Folder, now: Timestamp) -> io::Result<Ended> {
 }
 
 impl Task {
-    /// A session that we may continue: how, and its id.
-    fn session(&self) -> Option<(Session, String)> {
+    /// A session that we can continue: how, and its id if it is known.
+    fn session(&self) -> Option<(Session, Option<String>)> {
         let session =
             self.kind.session.clone().filter(|session| self.resume && session.fits(&self.command))?;
-        Some((session, random_id()?))
+        let id = if session.own_id.is_some() { None } else { Some(random_id()?) };
+        Some((session, id))
     }
 
-    fn command_of(&self, session: Option<&(Session, String)>, again: bool) -> Vec<OsString> {
+    fn command_of(&self, session: Option<&(Session, Option<String>)>, again: bool) -> Vec<OsString> {
         let command = match session {
-            Some((session, id)) if again => session.continued(&self.command, id),
-            Some((session, id)) => session.started(&self.command, id),
-            None => self.command.clone(),
+            Some((session, Some(id))) if again => session.continued(&self.command, id),
+            Some((session, Some(id))) => session.started(&self.command, id),
+            _ => self.command.clone(),
         };
-        self.kind.pointed(&command, self.gateway.as_deref())
+        self.kind.pointed(&command, self.pointed_at())
     }
 
-    /// The caller's environment and what the kind adds; what the caller set stays.
+    fn pointed_at(&self) -> Option<PointedAt<'_>> {
+        self.gateway.as_deref().map(|address| PointedAt { address, agent: &self.label })
+    }
+
+    /// The caller's environment and what the kind adds; the caller's variables win.
     fn environment_of(&self) -> Vec<(OsString, OsString)> {
         let mut all = self.environment.clone();
-        for (name, value) in self.kind.variables(self.gateway.as_deref()) {
+        for (name, value) in self.kind.variables(self.pointed_at()) {
             if !all.iter().any(|(known, _)| *known == *name) {
                 all.push((name.into(), value.into()));
             }
@@ -265,11 +311,11 @@ impl Task {
         all
     }
 
-    /// What the end means; everybody learns of it.
+    /// Judges the end, and shares what was learned.
     fn conclude(
         &self,
         end: &Ended,
-        seen: &Seen,
+        seen: &RunOutput,
         classifier: &Classifier,
         knowledge: &Knowledge,
         permit: &Permit,
@@ -277,10 +323,11 @@ impl Task {
         let status = end.status().unwrap_or(Status::Signaled(9));
         let text = seen.tail.text();
         let now = knowledge.now().to_zoned(self.zone.clone());
-        let read = classifier.log(&AgentLog { text: &text, exit_code: Some(status.shell_code()) }, &now);
+        let log = AgentLog { text: &text, exit_code: Some(status.shell_code()), since: end.started };
+        let read = self.kind.read_end(classifier, &log, &now);
         let ran = Duration::from_millis(end.ran_ms);
         let ended = End { status, stopped: end.stopped(), ran, read: read.as_ref() };
-        let outcome = judge(&ended, knowledge.policy().least_run);
+        let outcome = end.explained(judge(&ended, knowledge.policy().min_run));
         let line = evidence(&outcome, &text);
         let about = About { agent: &self.label, line: line.as_deref(), code: status.shell_code() };
         knowledge.ended(&self.ladder, permit, &outcome, ran, &about);
@@ -288,11 +335,11 @@ impl Task {
     }
 }
 
-/// The line that decided, without secrets.
+/// The line that decided, redacted.
 pub(crate) fn evidence(outcome: &Outcome, text: &str) -> Option<String> {
     let Outcome::Failed(fault) = outcome else { return None };
     let line = text.get(fault.evidence.span.clone())?.lines().find(|line| !line.trim().is_empty())?;
-    Some(Redactor::new().excerpt(line.trim(), LONGEST_LINE))
+    Some(Redactor::new().excerpt(line.trim(), MAX_LINE))
 }
 
 /// An id that no other session has.

@@ -1,7 +1,7 @@
-//! Passes the streams of a command on, byte by byte as they come, and reads along.
+//! Passes the streams of a command on as they come, and keeps the end of its output.
 //!
-//! One thread and one poll: what the command writes goes to our own streams at once; what it wrote last is kept as evidence. When our own
-//! reader is gone, the command's stream is closed too, so that it meets the same broken pipe as without us.
+//! One thread and one poll: the command's output goes to our own streams at once, and its tail is kept as evidence. When our own reader is
+//! gone, the command's stream is closed too, so that it meets the same broken pipe as without us.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -19,12 +19,12 @@ use crate::watch::{Lines, Tail};
 use crate::signals::Signals;
 
 const BUFFER: usize = 64 * 1024;
-/// So much that was typed waits for a command that does not read.
-const MOST_TYPED: usize = 64 * 1024;
+/// How much typed input is buffered for a command that does not read.
+const MAX_TYPED: usize = 64 * 1024;
 
-/// What was seen of a run.
+/// What a run printed.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct RunOutput {
     pub(super) tail: Tail,
 }
 
@@ -74,12 +74,12 @@ impl Relay {
         &mut self,
         child: &mut Child,
         signals: &Signals,
-        on_line: &mut dyn FnMut(&[u8]),
+        on_lines: &mut dyn FnMut(&[u8]),
     ) -> io::Result<()> {
         while child.try_wait()?.is_none() {
             let ready = self.wait(signals)?;
             for at in ready.streams.iter().rev() {
-                self.pass_on(*at, on_line);
+                self.pass_on(*at, on_lines);
             }
             if ready.typed {
                 self.read_typed();
@@ -102,7 +102,7 @@ impl Relay {
             self.streams.iter().map(|stream| PollFd::new(&stream.from, PollFlags::IN)).collect();
         let count = waiting.len();
         let stdin = rustix::stdio::stdin();
-        let typing = self.typing && self.typed.len() < MOST_TYPED;
+        let typing = self.typing && self.typed.len() < MAX_TYPED;
         waiting.extend(typing.then(|| PollFd::from_borrowed_fd(stdin, PollFlags::IN)));
         if let Some(terminal) = self.terminal.as_ref().filter(|_| !self.typed.is_empty()) {
             waiting.push(PollFd::new(&terminal.ours, PollFlags::OUT));
@@ -117,22 +117,22 @@ impl Relay {
         Ok(Ready { streams: (0..count).filter(is_ready).collect(), typed: typing && is_ready(&count) })
     }
 
-    /// Passes on what a stream has. One that is at its end, or that nobody reads, is closed.
-    fn pass_on(&mut self, at: usize, on_line: &mut dyn FnMut(&[u8])) {
+    /// Passes on what a stream has. A stream at its end, or whose reader is gone, is closed.
+    fn pass_on(&mut self, at: usize, on_lines: &mut dyn FnMut(&[u8])) {
         let Some(stream) = self.streams.get_mut(at) else { return };
         let mut buffer = [0; BUFFER];
         let count = match stream.from.read(&mut buffer) {
             Ok(0) => None,
             Ok(count) => Some(count),
             Err(error) if is_for_later(&error) => return,
-            // The terminal of a command that is gone has an error for an end.
+            // On Linux, reading the terminal of an ended command fails instead of reaching an end.
             Err(_) => None,
         };
         let bytes = buffer.get(..count.unwrap_or(0)).unwrap_or_default();
         let tail = &mut self.tail;
-        let mut each = |line: &[u8]| {
-            tail.add(line);
-            on_line(line);
+        let mut each = |lines: &[u8]| {
+            tail.add(lines);
+            on_lines(lines);
         };
         stream.lines.feed(bytes, &mut each);
         let passed = if stream.is_error {
@@ -161,14 +161,14 @@ impl Relay {
         let mut out = [PollFd::new(&terminal.ours, PollFlags::OUT)];
         let nothing = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         if poll(&mut out, Some(&nothing)).is_ok_and(|count| count > 0) {
-            // Few bytes at a time: a terminal that has room takes them without a wait.
+            // Few bytes at a time: a terminal that has space takes them without blocking.
             let piece = self.typed.get(..self.typed.len().min(256)).unwrap_or_default();
             let written = rustix::io::write(terminal.ours.as_fd(), piece).unwrap_or(0);
             self.typed.drain(..written);
         }
     }
 
-    /// The first Ctrl-C is the command's own to obey; the next one, or any other signal, stops it.
+    /// The command itself handles the first Ctrl-C; the next one, or any other signal, stops it.
     fn stop(&mut self, signal: i32) {
         self.stops += 1;
         let signal = if signal == SIGINT && self.stops == 1 { Signal::INT } else { Signal::TERM };
@@ -176,19 +176,19 @@ impl Relay {
         let _ = pidfd_send_signal(&self.shim, signal);
     }
 
-    /// What is left after the end.
-    pub(super) fn finish(mut self, on_line: &mut dyn FnMut(&[u8])) -> Seen {
+    /// Passes on what is left after the end.
+    pub(super) fn finish(mut self, on_lines: &mut dyn FnMut(&[u8])) -> RunOutput {
         for stream in &self.streams {
-            // A process that could not be killed may hold its stream open for ever.
+            // A process that could not be killed may hold its stream open for ever: do not block.
             let _ = ioctl_fionbio(&stream.from, true);
         }
         for at in (0..self.streams.len()).rev() {
-            self.drain(at, on_line);
+            self.drain(at, on_lines);
         }
-        Seen { tail: std::mem::take(&mut self.tail) }
+        RunOutput { tail: std::mem::take(&mut self.tail) }
     }
 
-    fn drain(&mut self, at: usize, on_line: &mut dyn FnMut(&[u8])) {
+    fn drain(&mut self, at: usize, on_lines: &mut dyn FnMut(&[u8])) {
         loop {
             let before = self.streams.len();
             let nothing = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -196,13 +196,13 @@ impl Relay {
             let mut waiting = [PollFd::new(&stream.from, PollFlags::IN)];
             if !poll(&mut waiting, Some(&nothing)).is_ok_and(|count| count > 0) {
                 let tail = &mut self.tail;
-                stream.lines.finish(|line| {
-                    tail.add(line);
-                    on_line(line);
+                stream.lines.finish(|lines| {
+                    tail.add(lines);
+                    on_lines(lines);
                 });
                 return;
             }
-            self.pass_on(at, on_line);
+            self.pass_on(at, on_lines);
             if self.streams.len() < before {
                 return;
             }

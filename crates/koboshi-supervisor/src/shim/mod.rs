@@ -1,15 +1,17 @@
 //! The small process between us and an agent.
 //!
-//! It is the same binary, told so by its first argument before anything else is read, so that it stays small: no runtime, no threads, no
+//! It is the same binary; its first argument makes it a shim before anything else is read, so that it stays small: no runtime, no threads, no
 //! rules. It holds the lock of the run's folder, leads a session of its own, and adopts every process that the agent leaves behind, also
-//! those in sessions of their own. It waits for four things: the agent's end, a signal to stop, the death of its owner, and, while there is
-//! no owner, output that nobody reads.
+//! those in sessions of their own. It waits for four things: the agent's end, a signal to stop, the death of its owner, and, without an
+//! owner, output.
 //!
-//! Signals: TERM stops the tree (asked, then killed after the grace), a second one kills at once; INT is handed on to the agent; HUP says that
-//! the owner changed.
+//! Signals: TERM stops the tree (asked, then killed after the grace time), a second one or QUIT kills at once; INT is passed to the agent; HUP
+//! says that the owner changed.
 
+mod cgroup;
 mod drain;
 mod exec;
+mod meter;
 mod tree;
 
 use std::ffi::OsString;
@@ -24,14 +26,16 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::time::Moment;
-use koboshi_store::{Clock, SystemClock};
+use koboshi_store::{Clock, SystemClock, since_boot};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group, set_child_subreaper, setsid};
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
-use crate::folder::{ERROR, Ended, Folder, How, OUT, OnOwnerDeath, Refusal, Running, Spec};
+use crate::folder::{ERROR, Ended, Excess, Folder, How, OUT, OnOwnerDeath, Refusal, Running, Spec, Term};
 use crate::identity::Identity;
 
+use cgroup::Cgroup;
+pub(crate) use cgroup::{kill_group, step_aside};
 use drain::Drain;
 
 /// The first argument of a shim.
@@ -39,17 +43,19 @@ pub const SHIM: &str = "__shim";
 /// The first argument of the step between the shim and the agent.
 pub const EXEC: &str = "__exec";
 
-/// What the agent leaves behind gets so long to end by itself.
-const GRACE_OF_THE_REST: Duration = Duration::from_secs(2);
-/// So long it is tried to kill what cannot be killed.
-const LONGEST_KILL: Duration = Duration::from_secs(10);
-/// How often a tree that is being stopped is looked at.
-const LOOK: Duration = Duration::from_millis(20);
+/// How long processes that the agent left behind may take to end by themselves.
+const ORPHAN_GRACE: Duration = Duration::from_secs(2);
+/// How long to keep trying to kill a process that does not die.
+const MAX_KILL_TIME: Duration = Duration::from_secs(10);
+/// How long before the end of its lease an agent must be gone.
+const TERM_MARGIN: Duration = Duration::from_millis(500);
+/// How often a tree that is being stopped is checked.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The program that is run for a shim: this very file, also when another one has taken its place.
+/// The program that is run as a shim: this very file, also after it was replaced on disk.
 const OWN_FILE: &str = "/proc/self/exe";
 
-/// Runs as a shim, or as the step after it, if these are the arguments of one. Gives back the exit code.
+/// Runs as a shim, or as the step after it, if the arguments say so; returns the exit code.
 #[must_use]
 pub fn of_arguments(mut arguments: impl Iterator<Item = OsString>) -> Option<u8> {
     let role = arguments.next()?;
@@ -61,13 +67,13 @@ pub fn of_arguments(mut arguments: impl Iterator<Item = OsString>) -> Option<u8>
     if role == EXEC {
         return Some(exec::become_agent(&folder, &command));
     }
-    // Nobody reads what it says: the end that it writes is its answer.
+    // Its output is discarded: the shim answers by the end that it writes.
     Some(u8::from(run(&folder, &command).is_err()))
 }
 
 fn run(path: &Path, command: &[OsString]) -> io::Result<()> {
     let folder = Folder::at(path);
-    // Somebody decided that this start does not happen, or has it already.
+    // Another process has made this start void, or runs it already.
     let Some(_lock) = folder.lock()? else { return Ok(()) };
     if folder.ended().is_some() {
         return Ok(());
@@ -78,6 +84,11 @@ fn run(path: &Path, command: &[OsString]) -> io::Result<()> {
     set_child_subreaper(Pid::from_raw(1))?;
     let signals = Signals::new()?;
     let mut shim = Shim::new(folder, spec, signals)?;
+    // The right to run it may have ended since it was given, if the machine slept between.
+    if shim.term.is_some_and(|term| Duration::from_millis(term.until_ms) <= since_boot()) {
+        shim.lease_ended = true;
+        return shim.finish(How::Void, None);
+    }
     match shim.start(command) {
         Ok(child) => shim.watch(child),
         Err(error) => shim.finish(How::NotStarted(Refusal::of(&error), error.to_string()), None),
@@ -88,6 +99,8 @@ fn run(path: &Path, command: &[OsString]) -> io::Result<()> {
 struct Signals {
     child: UnixStream,
     stop: UnixStream,
+    /// Two TERMs in a row may arrive as one: this one says that the second was meant.
+    kill: UnixStream,
     interrupt: UnixStream,
     owner: UnixStream,
 }
@@ -104,6 +117,7 @@ impl Signals {
         Ok(Self {
             child: listen(SIGCHLD)?,
             stop: listen(SIGTERM)?,
+            kill: listen(SIGQUIT)?,
             interrupt: listen(SIGINT)?,
             owner: listen(SIGHUP)?,
         })
@@ -129,18 +143,46 @@ struct Shim {
     /// A stop was asked for: when it becomes a kill.
     stopping: Option<Moment>,
     asked: bool,
+    /// The limit that the agent went beyond.
+    excess: Option<Excess>,
+    /// Until when it may run.
+    term: Option<Term>,
+    /// That is over.
+    lease_ended: bool,
+    /// The group of its processes, where the machine lets us make one.
+    cgroup: Option<Cgroup>,
 }
 
 impl Shim {
     fn new(folder: Folder, spec: Spec, signals: Signals) -> io::Result<Self> {
         let clock = SystemClock;
-        let drain = if spec.piped { Some(Drain::open(&folder)?) } else { None };
+        let drain = if spec.piped { Some(Drain::open(&folder, spec.masked.clone())?) } else { None };
         let owner = spec.owner.open();
         let (begun, started) = (clock.moment(), clock.wall());
-        Ok(Self { folder, spec, signals, owner, drain, clock, begun, started, stopping: None, asked: false })
+        let (stopping, asked, excess) = (None, false, None);
+        let (term, lease_ended, cgroup) = (spec.lease, false, None);
+        Ok(Self {
+            folder,
+            spec,
+            signals,
+            owner,
+            drain,
+            clock,
+            begun,
+            started,
+            stopping,
+            asked,
+            excess,
+            term,
+            lease_ended,
+            cgroup,
+        })
     }
 
-    fn start(&self, command: &[OsString]) -> io::Result<Child> {
+    fn start(&mut self, command: &[OsString]) -> io::Result<Child> {
+        if meter::is_needed(&self.spec.limits) {
+            self.cgroup = Cgroup::make(&self.spec.limits, &self.folder);
+        }
         let mut step = Command::new(OWN_FILE);
         step.arg0("koboshi").arg(EXEC).arg(self.folder.path()).args(command);
         if self.spec.piped {
@@ -166,8 +208,13 @@ impl Shim {
             tree::reap_strangers(pid);
             self.wait(self.timeout(), pid)?;
             self.obey(pid);
+            self.keep_to_term(pid);
+            self.measure();
         };
         let left = self.stop_the_rest()?;
+        if self.cgroup.as_ref().is_some_and(Cgroup::ran_out_of_memory) {
+            self.excess.get_or_insert(Excess::Memory);
+        }
         if let Some((why, said)) = exec::failure(&self.folder) {
             return self.finish(How::NotStarted(why, said), None);
         }
@@ -175,20 +222,55 @@ impl Shim {
         self.finish(status.code().map_or_else(signaled, How::Exited), Some(left))
     }
 
-    /// Until when to sleep: for ever, or until a stop becomes a kill.
+    /// How long to sleep: for ever, until a stop becomes a kill, or until the tree is measured again.
     fn timeout(&self) -> Option<Duration> {
-        self.stopping.map(|until| until.since(self.clock.moment()).max(LOOK))
+        let kill = self.stopping.map(|until| until.since(self.clock.moment()).max(POLL_INTERVAL));
+        let look = meter::is_needed(&self.spec.limits).then_some(meter::EVERY);
+        let term = self.term.filter(|_| !self.lease_ended).map(|term| self.left_of(term).max(POLL_INTERVAL));
+        kill.into_iter().chain(look).chain(term).min()
     }
 
-    /// Waits for something to happen.
+    /// How long the agent may go on before it must be asked to end, so that it is gone when the right to run it ends.
+    fn left_of(&self, term: Term) -> Duration {
+        let until = Duration::from_millis(term.until_ms).saturating_sub(since_boot());
+        until.saturating_sub(Duration::from_millis(self.spec.grace_ms).saturating_add(TERM_MARGIN))
+    }
+
+    /// Stops the agent when the right to run it here is about to end and was not renewed.
+    fn keep_to_term(&mut self, child: i32) {
+        let Some(term) = self.term.filter(|term| !self.lease_ended && self.left_of(*term).is_zero()) else {
+            return;
+        };
+        self.term = self.folder.term().or(Some(term));
+        if self.term.is_some_and(|term| !self.left_of(term).is_zero()) {
+            return;
+        }
+        self.lease_ended = true;
+        let until =
+            Duration::from_millis(term.until_ms).saturating_sub(since_boot().saturating_add(TERM_MARGIN));
+        self.stop(child, until.min(Duration::from_millis(self.spec.grace_ms)));
+    }
+
+    /// Kills a tree that exceeds a limit.
+    fn measure(&mut self) {
+        if let Some(excess) = meter::excess(&self.spec.limits) {
+            self.excess.get_or_insert(excess);
+            if let Some(group) = &self.cgroup {
+                group.kill();
+            }
+            tree::kill_all();
+        }
+    }
+
+    /// Waits for an event.
     fn wait(&mut self, timeout: Option<Duration>, child: i32) -> io::Result<()> {
         let signals = &self.signals;
         let mut waiting: Vec<PollFd<'_>> =
-            [&signals.child, &signals.stop, &signals.interrupt, &signals.owner]
+            [&signals.child, &signals.stop, &signals.kill, &signals.interrupt, &signals.owner]
                 .into_iter()
                 .map(|pipe| PollFd::new(pipe, PollFlags::IN))
                 .collect();
-        // A process that is gone is readable.
+        // The descriptor of an ended process is readable.
         waiting.extend(self.owner.as_ref().map(|owner| PollFd::new(owner, PollFlags::IN)));
         if let (None, Some(drain)) = (&self.owner, &self.drain) {
             waiting.extend(drain.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
@@ -199,7 +281,7 @@ impl Shim {
             Err(error) => return Err(error.into()),
         }
         let owner_gone =
-            self.owner.is_some() && waiting.get(4).is_some_and(|owner| !owner.revents().is_empty());
+            self.owner.is_some() && waiting.get(5).is_some_and(|owner| !owner.revents().is_empty());
         drop(waiting);
         if owner_gone {
             self.owner_is_gone(child);
@@ -218,7 +300,7 @@ impl Shim {
         }
     }
 
-    /// What signals ask for.
+    /// Acts on signals.
     fn obey(&mut self, child: i32) {
         let stops = taken(&self.signals.stop);
         if stops > 0 {
@@ -229,6 +311,10 @@ impl Shim {
             };
             self.asked = true;
             self.stop(child, grace);
+        }
+        if taken(&self.signals.kill) > 0 {
+            self.asked = true;
+            self.stop(child, Duration::ZERO);
         }
         if taken(&self.signals.interrupt) > 0 {
             self.asked = true;
@@ -256,27 +342,26 @@ impl Shim {
         self.stopping = Some(self.stopping.map_or(until, |earlier| earlier.min(until)));
         if !grace.is_zero() {
             send_to_group(child, signal_of(self.spec.stop_signal));
-            // A process that is stopped hears nothing before it goes on.
+            // A stopped process handles no signal before it continues.
             send_to_group(child, Signal::CONT);
         }
     }
 
-    /// Nothing of the agent stays: what it left behind is asked to end, then killed. Says how many there were.
+    /// Stops what the agent left behind: asks it to end, then kills it; returns how many processes there were.
     fn stop_the_rest(&mut self) -> io::Result<u32> {
         tree::reap_strangers(0);
         let left = tree::send_to_all(Signal::TERM);
         let begun = self.clock.moment();
-        let grace =
-            self.stopping.map_or(GRACE_OF_THE_REST, |until| until.since(begun)).min(GRACE_OF_THE_REST);
+        let grace = self.stopping.map_or(ORPHAN_GRACE, |until| until.since(begun)).min(ORPHAN_GRACE);
         while tree::any_left() {
             let taken = self.clock.moment().since(begun);
-            if taken > LONGEST_KILL {
+            if taken > MAX_KILL_TIME {
                 break;
             }
             if taken >= grace {
                 tree::send_to_all(Signal::KILL);
             }
-            self.wait(Some(LOOK), 0)?;
+            self.wait(Some(POLL_INTERVAL), 0)?;
             tree::reap_strangers(0);
         }
         Ok(left)
@@ -298,11 +383,13 @@ impl Shim {
             asked: self.asked,
             left: left.unwrap_or(0),
             dropped,
+            excess: self.excess,
+            lease_ended: self.lease_ended,
         })
     }
 }
 
-/// The streams belong to the agent alone: a reader waits for their end.
+/// Closes the shim's copies of the streams: a reader of the agent's output waits for their end.
 fn release_own_streams() {
     use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
     if let Ok(nothing) = OpenOptions::new().read(true).write(true).open("/dev/null") {
@@ -318,7 +405,7 @@ fn send_to_group(child: i32, signal: Signal) {
     }
 }
 
-/// The signal with this number; TERM for one that asks nobody to end.
+/// The signal with this number; TERM for one that does not end a process.
 fn signal_of(number: i32) -> Signal {
     const ASKING: &[Signal] =
         &[Signal::HUP, Signal::INT, Signal::QUIT, Signal::USR1, Signal::USR2, Signal::KILL];

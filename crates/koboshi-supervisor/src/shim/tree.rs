@@ -1,7 +1,7 @@
 //! Everything that descends from the shim, in whatever session.
 //!
-//! The shim is the parent of orphans below it, so nothing gets away: a process whose own parent ends becomes a child of the shim. A process is
-//! signalled by a descriptor that was opened before its start time was compared, never by a bare number.
+//! The shim is the subreaper of its tree, so nothing escapes: a process whose own parent ends becomes a child of the shim. Signals go to a
+//! descriptor that was opened before the start time was compared, never to a bare number.
 
 use std::fs;
 
@@ -9,10 +9,13 @@ use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
 use crate::identity::{Identity, Stat};
 
-/// No tree is deeper or larger than this; what is beyond is found once the rest is gone.
-const MOST: usize = 100_000;
+/// At most this many processes are listed at once; further ones are found when these are gone.
+const MAX_PROCESSES: usize = 100_000;
 
-/// Buries children that are not the agent: orphans that were adopted. The agent's own end is left for its owner.
+/// How often to look for processes that were started while the others were being stopped.
+const ROUNDS: usize = 20;
+
+/// Reaps children other than the agent: adopted orphans. The agent itself is reaped elsewhere.
 pub(super) fn reap_strangers(agent: i32) {
     let dead = children(own()).into_iter().filter(|pid| *pid != agent && is_dead(*pid));
     for dead in dead.filter_map(Pid::from_raw) {
@@ -20,7 +23,7 @@ pub(super) fn reap_strangers(agent: i32) {
     }
 }
 
-/// Sends a signal to every descendant; says how many there were.
+/// Sends a signal to every descendant; returns how many there were.
 pub(super) fn send_to_all(signal: Signal) -> u32 {
     let mut count = 0;
     for pid in descendants() {
@@ -30,7 +33,20 @@ pub(super) fn send_to_all(signal: Signal) -> u32 {
     count
 }
 
-/// Whether anything is left that lives.
+/// Kills every descendant, also those that fork as fast as they can: all are stopped first, so that none starts another one meanwhile.
+pub(super) fn kill_all() {
+    let mut stopped = 0;
+    for _ in 0..ROUNDS {
+        let now = send_to_all(Signal::STOP);
+        if now <= stopped {
+            break;
+        }
+        stopped = now;
+    }
+    send_to_all(Signal::KILL);
+}
+
+/// Whether a living descendant is left.
 pub(super) fn any_left() -> bool {
     descendants().into_iter().any(|pid| !is_dead(pid))
 }
@@ -43,12 +59,13 @@ fn own() -> i32 {
     i32::try_from(std::process::id()).unwrap_or(0)
 }
 
-fn descendants() -> Vec<i32> {
+/// Every process below the shim, zombies included.
+pub(super) fn descendants() -> Vec<i32> {
     let mut found = children(own());
     let mut next = 0;
     while let Some(pid) = found.get(next).copied() {
         next += 1;
-        if found.len() < MOST {
+        if found.len() < MAX_PROCESSES {
             found.extend(children(pid));
         }
     }
@@ -66,7 +83,7 @@ fn children(pid: i32) -> Vec<i32> {
             .flat_map(|list| list.split_ascii_whitespace())
             .filter_map(|pid| pid.parse().ok())
             .collect(),
-        // A kernel without these lists: every process is asked for its parent.
+        // A kernel without these lists: read the parent of every process.
         Err(_) => all().filter(|other| Stat::read(*other).is_some_and(|stat| stat.parent == pid)).collect(),
     }
 }

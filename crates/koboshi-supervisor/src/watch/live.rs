@@ -1,56 +1,75 @@
-//! What a running agent says of its own troubles.
+//! Reads the output of a running agent for reports of trouble.
 //!
-//! Only structured events count: the agent's own words may talk of limits all day. Which lines are worth a look is the kind's to say, so that
-//! most lines cost one search for a word.
+//! Only structured events count: an agent may write about limits all day. The kind of agent names the words that make a line worth
+//! classifying, so that most lines cost one search for a word.
 
 use jiff::Zoned;
 use koboshi::classify::{AgentLog, Classifier};
 use koboshi::cooldown::{Class, Failure};
 use koboshi::fault::{Confidence, Fault};
+use memchr::memmem::Finder;
 
 use crate::kinds::Kind;
 
-/// Longer lines are no events of a program's own trouble.
-const LONGEST: usize = 16 * 1024;
+/// Longer lines are no events about the program's own trouble.
+const MAX_EVENT: usize = 16 * 1024;
 
 /// What a line means for the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Sign {
-    /// Work, or words: it is alive.
+    /// Work or text: it is alive.
     Life,
     /// It waits for the network.
     Offline,
-    /// A limit was met that does not pass by trying again: it holds for others too.
+    /// It met a limit that does not pass by trying again, and that holds for other agents too.
     Limit(Box<Fault>),
 }
 
 /// Reads lines of one kind of agent.
 #[derive(Debug, Clone)]
 pub struct Live {
-    events: Vec<String>,
-    offline: Vec<String>,
+    events: Vec<Finder<'static>>,
+    offline: Vec<Finder<'static>>,
 }
 
 impl Live {
     /// For this kind.
     #[must_use]
     pub fn of(kind: &Kind) -> Self {
-        Self { events: kind.live.clone(), offline: kind.offline.clone() }
+        let finders = |words: &[String]| words.iter().map(|word| Finder::new(word).into_owned()).collect();
+        Self { events: finders(&kind.live), offline: finders(&kind.offline) }
     }
 
-    /// What a line means.
-    #[must_use]
-    pub fn sign(&self, line: &[u8], classifier: &Classifier, now: &Zoned) -> Sign {
-        if line.len() > LONGEST {
+    /// Calls back with the signs in these lines, in order. Lines without any of the words are one sign of life.
+    pub fn signs(
+        &self,
+        lines: &[u8],
+        classifier: &Classifier,
+        now: impl Fn() -> Zoned,
+        mut each: impl FnMut(Sign),
+    ) {
+        let has_word = |text: &[u8]| self.events.iter().chain(&self.offline).any(|word| is_in(word, text));
+        if !has_word(lines) {
+            return each(Sign::Life);
+        }
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            each(if has_word(line) { self.sign(line, classifier, &now()) } else { Sign::Life });
+        }
+    }
+
+    fn sign(&self, line: &[u8], classifier: &Classifier, now: &Zoned) -> Sign {
+        if line.len() > MAX_EVENT {
             return Sign::Life;
         }
-        let Ok(text) = std::str::from_utf8(line) else { return Sign::Life };
-        if self.offline.iter().any(|words| text.contains(words.as_str())) {
+        if self.offline.iter().any(|word| is_in(word, line)) {
             return Sign::Offline;
         }
-        let is_event = text.trim_start().starts_with('{')
-            && self.events.iter().any(|words| text.contains(words.as_str()));
-        let fault = if is_event { classifier.log(&AgentLog { text, exit_code: None }, now) } else { None };
+        let Ok(text) = std::str::from_utf8(line) else { return Sign::Life };
+        let fault = if text.trim_start().starts_with('{') {
+            classifier.log(&AgentLog { text, exit_code: None, since: None }, now)
+        } else {
+            None
+        };
         match fault {
             Some(fault) if fault.confidence == Confidence::High && is_terminal(&fault) => {
                 Sign::Limit(Box::new(fault))
@@ -60,7 +79,11 @@ impl Live {
     }
 }
 
-/// A quota, or a rate limit that says how long it lasts.
+fn is_in(word: &Finder<'_>, text: &[u8]) -> bool {
+    word.find(text).is_some()
+}
+
+/// A quota, or a rate limit that states how long it lasts.
 fn is_terminal(fault: &Fault) -> bool {
     match Failure::of(fault).class {
         Class::Quota | Class::Billing => true,
@@ -80,7 +103,11 @@ mod tests {
     fn sign(kind: &str, line: &str) -> Sign {
         let classifier = Classifier::new(Rules::builtin().unwrap(), TimeZoneDatabase::bundled());
         let now = Timestamp::from_second(1_794_900_000).unwrap().to_zoned(TimeZone::UTC);
-        Live::of(Kinds::builtin().unwrap().get(kind).unwrap()).sign(line.as_bytes(), &classifier, &now)
+        let live = Live::of(Kinds::builtin().unwrap().get(kind).unwrap());
+        let mut found = Vec::new();
+        let lines = format!("before\n{line}\n");
+        live.signs(lines.as_bytes(), &classifier, || now.clone(), |sign| found.push(sign));
+        found.pop().unwrap()
     }
 
     #[test]

@@ -1,6 +1,9 @@
-//! The end of what an agent wrote, as evidence for its end: as much as the classifier reads, and no more.
+//! The end of an agent's output, as evidence for its end: as much as the classifier reads.
 
 use koboshi::classify::TAIL_BYTES;
+
+/// How far it may grow before the beginning is cut off.
+const SLACK: usize = 64 * 1024;
 
 /// The last lines of a run.
 #[derive(Debug, Default)]
@@ -9,15 +12,14 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// One more line.
-    pub fn add(&mut self, line: &[u8]) {
-        self.kept.extend_from_slice(line);
-        self.kept.push(b'\n');
-        // Twice the size before anything is moved: each byte is moved once.
-        if self.kept.len() > 2 * TAIL_BYTES {
-            let from = self.kept.len() - TAIL_BYTES;
-            self.kept.drain(..from);
+    /// More lines, each with its end.
+    pub fn add(&mut self, lines: &[u8]) {
+        let lines = lines.get(lines.len().saturating_sub(TAIL_BYTES)..).unwrap_or_default();
+        let beyond = (self.kept.len() + lines.len()).saturating_sub(TAIL_BYTES);
+        if self.kept.len() + lines.len() > TAIL_BYTES + SLACK {
+            self.kept.drain(..beyond.min(self.kept.len()));
         }
+        self.kept.extend_from_slice(lines);
     }
 
     /// All of it, as text.
@@ -35,9 +37,12 @@ mod tests {
     fn the_end_stays_and_the_size_is_bounded() {
         let mut tail = Tail::default();
         for number in 0..200_000 {
-            tail.add(format!("line {number}").as_bytes());
-            assert!(tail.kept.len() <= 2 * TAIL_BYTES);
+            tail.add(format!("line {number}\n").as_bytes());
+            assert!(tail.kept.len() <= TAIL_BYTES + SLACK);
         }
         assert!(tail.text().ends_with("line 199998\nline 199999\n"));
+        let many = "another line\n".repeat(TAIL_BYTES);
+        tail.add(many.as_bytes());
+        assert!(tail.kept.len() <= TAIL_BYTES + SLACK && tail.text().ends_with("another line\n"));
     }
 }

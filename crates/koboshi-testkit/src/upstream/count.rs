@@ -64,7 +64,7 @@ pub(super) struct Counts {
     idle: BTreeSet<u64>,
     /// Those of them that are reset when one arrives.
     doomed: BTreeSet<u64>,
-    /// Connections that were to say something unasked and have.
+    /// The number of connections that have sent their unsolicited bytes.
     spoke: BTreeSet<u64>,
 }
 
@@ -96,7 +96,7 @@ impl Shared {
         (counts.cancelled, counts.seen) = (0, 0);
     }
 
-    /// Counts a request, and says what happened before it.
+    /// Counts a request, and returns what happened before it.
     pub(super) fn count(
         &self,
         request: &Request,
@@ -156,15 +156,15 @@ impl Shared {
         self.lock().idle.clone()
     }
 
-    /// The connections that are to say something unasked.
-    pub(super) fn begin_to_speak(&self) -> BTreeSet<u64> {
+    /// Chooses the connections that must send unsolicited bytes.
+    pub(super) fn start_unsolicited(&self) -> BTreeSet<u64> {
         let mut counts = self.lock();
         counts.spoke.clear();
         counts.idle.clone()
     }
 
-    /// Whether one of them has not, and still waits for a request.
-    pub(super) fn still_to_speak(&self, waiting: &BTreeSet<u64>) -> bool {
+    /// Whether one of them has not sent them yet and still waits for a request.
+    pub(super) fn awaits_unsolicited(&self, waiting: &BTreeSet<u64>) -> bool {
         let counts = self.lock();
         waiting.iter().any(|id| counts.idle.contains(id) && !counts.spoke.contains(id))
     }
@@ -198,12 +198,12 @@ impl Connection {
         self.shared.lock().idle.insert(self.id);
     }
 
-    /// It has said something unasked.
+    /// It has sent its unsolicited bytes.
     pub(super) fn spoke(&self) {
         self.shared.lock().spoke.insert(self.id);
     }
 
-    /// Something came. Says whether it may live on.
+    /// A request arrived. Returns whether the connection may go on.
     pub(super) fn wakes(&self) -> bool {
         let mut counts = self.shared.lock();
         counts.idle.remove(&self.id);

@@ -9,8 +9,8 @@ use tokio_rustls::server::TlsStream;
 
 /// What has been written is on its way to the client's buffer; a reset must not overtake it.
 pub(super) const SETTLE: Duration = Duration::from_millis(20);
-const LONGEST_HEAD: usize = 1 << 20;
-const LONGEST_BODY: usize = 1 << 28;
+const MAX_HEAD: usize = 1 << 20;
+const MAX_BODY: usize = 1 << 28;
 
 /// A request, whole.
 #[derive(Debug)]
@@ -68,9 +68,9 @@ impl Wire {
         !self.held.is_empty() || matches!(self.stream.read(&mut self.held).await, Ok(1..))
     }
 
-    /// The next request; nothing if the client went away or speaks no HTTP.
+    /// The next request; nothing if the client went away or sent no HTTP.
     pub(super) async fn request(&mut self) -> io::Result<Option<Request>> {
-        let Some(head) = self.through(b"\r\n\r\n", LONGEST_HEAD).await? else { return Ok(None) };
+        let Some(head) = self.through(b"\r\n\r\n", MAX_HEAD).await? else { return Ok(None) };
         let head = String::from_utf8_lossy(&head).into_owned();
         let mut lines = head.split("\r\n");
         let mut first = lines.next().unwrap_or_default().split(' ');
@@ -114,24 +114,24 @@ impl Wire {
             let Ok(size) = usize::from_str_radix(size, 16) else { return Ok(None) };
             let Some(chunk) = self.exactly(size.saturating_add(2)).await? else { return Ok(None) };
             body.extend(chunk.into_iter().take(size));
-            if size == 0 || body.len() > LONGEST_BODY {
+            if size == 0 || body.len() > MAX_BODY {
                 return Ok(Some(body));
             }
         }
     }
 
     /// Everything up to this mark, without it.
-    async fn through(&mut self, mark: &[u8], longest: usize) -> io::Result<Option<Vec<u8>>> {
-        let mut looked = 0;
+    async fn through(&mut self, mark: &[u8], max: usize) -> io::Result<Option<Vec<u8>>> {
+        let mut scanned = 0;
         loop {
-            let rest = self.held.get(looked..).unwrap_or_default();
+            let rest = self.held.get(scanned..).unwrap_or_default();
             if let Some(at) = rest.windows(mark.len()).position(|window| window == mark) {
-                let mut taken: Vec<u8> = self.held.drain(..looked + at + mark.len()).collect();
-                taken.truncate(looked + at);
+                let mut taken: Vec<u8> = self.held.drain(..scanned + at + mark.len()).collect();
+                taken.truncate(scanned + at);
                 return Ok(Some(taken));
             }
-            looked = self.held.len().saturating_sub(mark.len() - 1);
-            if self.held.len() > longest || self.stream.read(&mut self.held).await? == 0 {
+            scanned = self.held.len().saturating_sub(mark.len() - 1);
+            if self.held.len() > max || self.stream.read(&mut self.held).await? == 0 {
                 return Ok(None);
             }
         }
@@ -139,7 +139,7 @@ impl Wire {
 
     async fn exactly(&mut self, length: usize) -> io::Result<Option<Vec<u8>>> {
         while self.held.len() < length {
-            if length > LONGEST_BODY || self.stream.read(&mut self.held).await? == 0 {
+            if length > MAX_BODY || self.stream.read(&mut self.held).await? == 0 {
                 return Ok(None);
             }
         }
@@ -177,7 +177,7 @@ impl Wire {
         while matches!(self.stream.read(&mut self.held).await, Ok(1..)) {}
     }
 
-    /// Ends the connection as a server does that had given it up: with a reset, or without a farewell of TLS.
+    /// Ends the connection as a server does that has dropped it: with a reset, or without TLS's close_notify.
     pub(super) async fn abandon(self) {
         if matches!(self.stream, Stream::Plain(_)) {
             self.reset().await;
@@ -187,7 +187,7 @@ impl Wire {
     /// Ends the connection with a reset, after what was written has arrived.
     pub(super) async fn reset(self) {
         tokio::time::sleep(SETTLE).await;
-        // It fails only where there is nobody left to be reset.
+        // It fails only where the client is gone already.
         let _ = self.stream.socket().set_zero_linger();
     }
 }

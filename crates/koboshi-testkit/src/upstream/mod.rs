@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 pub use self::count::ReceivedRequest;
 use self::count::Shared;
 use self::serve::{Command, serve};
-use self::streams::Leave;
+use self::streams::Shutdown;
 use self::tls::Secure;
 pub use self::tls::{Authority, Protocol};
 
@@ -50,8 +50,8 @@ impl Upstream {
     /// # Panics
     /// There is no free port or no thread.
     #[must_use]
-    pub fn start_secure(authority: &Authority, speaks: Protocol) -> Self {
-        Self::start_as(Some(authority.server(speaks)))
+    pub fn start_secure(authority: &Authority, protocol: Protocol) -> Self {
+        Self::start_as(Some(authority.server(protocol)))
     }
 
     fn start_as(tls: Option<Secure>) -> Self {
@@ -76,7 +76,7 @@ impl Upstream {
         format!("{}/v1", self.origin())
     }
 
-    /// Its address without a path: every dialect is spoken under its own (`/v1/messages`, `/v1beta/models/…`), whatever stands before it.
+    /// Its address without a path: every dialect has its own path (`/v1/messages`, `/v1beta/models/…`), whatever stands before it.
     #[must_use]
     pub fn origin(&self) -> String {
         let scheme = if self.secure { "https" } else { "http" };
@@ -119,13 +119,13 @@ impl Upstream {
         self.shared.idle().len() as u64
     }
 
-    /// How many plays the client left before their end; one that has no end is always left.
+    /// How many plays the client left before their end; a play without an end is always left.
     #[must_use]
     pub fn cancelled(&self) -> u64 {
         self.shared.lock().cancelled
     }
 
-    /// Counts and requests begin anew, and with them everything that goes by count (`times=1`, `flap`).
+    /// Resets counts and requests, and with them everything that depends on a count (`times=1`, `flap`).
     pub fn reset_counts(&self) {
         self.shared.reset();
     }
@@ -135,47 +135,47 @@ impl Upstream {
         self.shared.lock().plays.insert(model.to_owned(), Arc::new(play));
     }
 
-    /// Nobody listens any more: new connections are refused, open ones live on.
+    /// Stops listening: new connections are refused, open ones stay.
     pub fn stop_listening(&self) {
-        self.tell(Command::StopListening);
+        self.run_command(Command::StopListening);
     }
 
     /// Listens on the same port again.
     pub fn listen_again(&self) {
-        self.tell(Command::ListenAgain);
+        self.run_command(Command::ListenAgain);
     }
 
     /// Closes every connection that waits for a request, as servers do after a while.
     pub fn stale(&self) {
-        self.tell(Command::Stale);
+        self.run_command(Command::Stale);
     }
 
     /// Connections that wait for a request now are reset when one arrives, unread and uncounted: the race that a
     /// client with a pool loses now and then. Behind TLS they are closed without
-    /// a farewell, and on HTTP/2 the stream is refused.
+    /// `close_notify`, and on HTTP/2 the stream is refused.
     pub fn stale_on_use(&self) {
-        self.tell(Command::StaleOnUse);
+        self.run_command(Command::StaleOnUse);
     }
 
-    /// Sends these bytes on every connection that waits for a request, though nobody asked for them: what an evil or a
+    /// Sends these bytes on every connection that waits for a request, without a request: what a hostile or a
     /// confused server does. They have arrived when this returns. HTTP/2 knows no such thing.
     pub fn send_unsolicited(&self, bytes: &str) {
         let bytes = Bytes::copy_from_slice(bytes.as_bytes());
-        self.tell(|done| Command::SpeakUnasked(bytes, done));
+        self.run_command(|done| Command::SpeakUnasked(bytes, done));
     }
 
-    /// Takes its leave of every HTTP/2 connection (GOAWAY): no new streams, those that run may end.
+    /// Sends GOAWAY on every HTTP/2 connection: no new streams, those that run may end.
     pub fn go_away(&self) {
-        self.tell(|done| Command::Leave(Leave::Gently, done));
+        self.run_command(|done| Command::Shutdown(Shutdown::Graceful, done));
     }
 
     /// Ends every HTTP/2 connection at once, with an error.
     pub fn go_away_at_once(&self) {
-        self.tell(|done| Command::Leave(Leave::Rudely, done));
+        self.run_command(|done| Command::Shutdown(Shutdown::Abrupt, done));
     }
 
     /// Gives a command and waits until it is done.
-    fn tell(&self, command: impl FnOnce(mpsc::Sender<()>) -> Command) {
+    fn run_command(&self, command: impl FnOnce(mpsc::Sender<()>) -> Command) {
         let (done, heard) = mpsc::channel();
         assert!(self.commands.send(command(done)).is_ok(), "the upstream's thread has died");
         heard.recv().expect("the upstream's thread has died");

@@ -14,21 +14,21 @@ use tokio_rustls::TlsAcceptor;
 
 use super::count::Shared;
 use super::http::{Request, Stream, Wire};
-use super::streams::{self, Ears, Leave};
+use super::streams::{self, Shutdown, TestSignals};
 use super::tls::Secure;
 
-/// What a test tells the upstream to do; the sender is told when it is done.
+/// A command of a test to the upstream; the sender is notified when it is done.
 pub(super) enum Command {
     StopListening(mpsc::Sender<()>),
     ListenAgain(mpsc::Sender<()>),
     Stale(mpsc::Sender<()>),
     StaleOnUse(mpsc::Sender<()>),
     SpeakUnasked(Bytes, mpsc::Sender<()>),
-    Leave(Leave, mpsc::Sender<()>),
+    Shutdown(Shutdown, mpsc::Sender<()>),
     End,
 }
 
-/// Serves until it is told to end.
+/// Serves until the test ends it.
 pub(super) async fn serve(
     listener: std::net::TcpListener,
     tls: Option<Secure>,
@@ -38,15 +38,15 @@ pub(super) async fn serve(
     let address = listener.local_addr().unwrap();
     let mut listener = Some(TcpListener::from_std(listener).unwrap());
     let (stale, _) = watch::channel(());
-    let (leave, _) = watch::channel(Leave::Gently);
-    let (speak, _) = watch::channel(Bytes::new());
+    let (shutdown, _) = watch::channel(Shutdown::Graceful);
+    let (unsolicited, _) = watch::channel(Bytes::new());
     loop {
         let command = tokio::select! {
             command = commands.recv() => command,
             accepted = accept(listener.as_ref()) => {
-                let (stale, leave, speak) = (stale.subscribe(), leave.subscribe(), speak.subscribe());
-                let ears = Ears { stale, leave, speak };
-                tokio::spawn(greet(accepted, tls.clone(), Arc::clone(&shared), ears));
+                let (stale, shutdown, unsolicited) = (stale.subscribe(), shutdown.subscribe(), unsolicited.subscribe());
+                let signals = TestSignals { stale, shutdown, unsolicited };
+                tokio::spawn(handshake(accepted, tls.clone(), Arc::clone(&shared), signals));
                 continue;
             }
         };
@@ -67,15 +67,15 @@ pub(super) async fn serve(
                 done
             }
             Some(Command::SpeakUnasked(bytes, done)) => {
-                let waiting = shared.begin_to_speak();
-                let _ = speak.send(bytes);
-                while shared.still_to_speak(&waiting) {
+                let waiting = shared.start_unsolicited();
+                let _ = unsolicited.send(bytes);
+                while shared.awaits_unsolicited(&waiting) {
                     tokio::task::yield_now().await;
                 }
                 done
             }
-            Some(Command::Leave(how, done)) => {
-                let _ = leave.send(how);
+            Some(Command::Shutdown(how, done)) => {
+                let _ = shutdown.send(how);
                 done
             }
             Some(Command::Stale(done)) => {
@@ -87,7 +87,7 @@ pub(super) async fn serve(
                 done
             }
         };
-        // Whoever asked may be gone.
+        // The sender may be gone.
         let _ = done.send(());
     }
 }
@@ -104,34 +104,34 @@ async fn accept(listener: Option<&TcpListener>) -> tokio::net::TcpStream {
     }
 }
 
-/// Shakes hands if need be, and serves in the dialect that was agreed on. Who does not trust us was never here.
-async fn greet(tcp: TcpStream, tls: Option<Secure>, shared: Arc<Shared>, ears: Ears) {
+/// Does the TLS handshake where there is one, and serves the protocol that was negotiated. A client that refuses the certificate is not counted.
+async fn handshake(tcp: TcpStream, tls: Option<Secure>, shared: Arc<Shared>, signals: TestSignals) {
     // A frame must leave when it is written. It fails only where the client is gone already.
     let _ = tcp.set_nodelay(true);
-    let Some(Secure { tls, streams: most }) = tls else {
-        return connection(Wire::new(Stream::Plain(tcp)), shared, ears).await;
+    let Some(Secure { tls, streams: max }) = tls else {
+        return connection(Wire::new(Stream::Plain(tcp)), shared, signals).await;
     };
     let Ok(secure) = TlsAcceptor::from(tls).accept(tcp).await else { return };
     if secure.get_ref().1.alpn_protocol() == Some(b"h2") {
-        return streams::connection(secure, most, shared, ears).await;
+        return streams::connection(secure, max, shared, signals).await;
     }
-    connection(Wire::new(Stream::Secure(Box::new(secure))), shared, ears).await;
+    connection(Wire::new(Stream::Secure(Box::new(secure))), shared, signals).await;
 }
 
-async fn connection(mut wire: Wire, shared: Arc<Shared>, mut ears: Ears) {
+async fn connection(mut wire: Wire, shared: Arc<Shared>, mut signals: TestSignals) {
     let guard = shared.begin();
     loop {
-        // What was said while it was busy did not concern it.
-        ears.stale.mark_unchanged();
-        ears.speak.mark_unchanged();
+        // Commands that came while it was busy did not concern it.
+        signals.stale.mark_unchanged();
+        signals.unsolicited.mark_unchanged();
         guard.rests();
         let awake = loop {
             tokio::select! {
                 awake = wire.wakes() => break awake,
-                _ = ears.stale.changed() => break false,
-                Ok(()) = ears.speak.changed() => {
-                    let bytes = ears.speak.borrow_and_update().clone();
-                    // A client that is gone hears nothing.
+                _ = signals.stale.changed() => break false,
+                Ok(()) = signals.unsolicited.changed() => {
+                    let bytes = signals.unsolicited.borrow_and_update().clone();
+                    // A client that is gone gets nothing.
                     let _ = wire.write(&bytes).await;
                     guard.spoke();
                 }
@@ -156,7 +156,7 @@ async fn connection(mut wire: Wire, shared: Arc<Shared>, mut ears: Ears) {
 /// Answers a request. The connection comes back if it can be used again.
 async fn answer(wire: Wire, request: &Request, shared: &Shared, connection: u64) -> Option<Wire> {
     let (fate, wire) = perform(wire, choose(request, shared, connection)).await;
-    if fate == Fate::Left {
+    if fate == PlayEnd::Left {
         shared.cancel();
     }
     wire
@@ -201,44 +201,44 @@ fn whole(status: u16, body: &Value) -> Play {
 
 /// How a play came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum PlayEnd {
     /// As it was written.
     Played,
     /// The client left before.
     Left,
 }
 
-async fn perform(mut wire: Wire, play: Play) -> (Fate, Option<Wire>) {
+async fn perform(mut wire: Wire, play: Play) -> (PlayEnd, Option<Wire>) {
     let Play { head, beats, end } = play;
     match head {
         Head::Silence => {
             wire.gone().await;
-            (Fate::Left, None)
+            (PlayEnd::Left, None)
         }
         Head::Reset { after } => {
             if !wire.pause(after).await {
-                return (Fate::Left, None);
+                return (PlayEnd::Left, None);
             }
             wire.reset().await;
-            (Fate::Played, None)
+            (PlayEnd::Played, None)
         }
         Head::Answer { after, status, headers } => {
             if !wire.pause(after).await {
-                return (Fate::Left, None);
+                return (PlayEnd::Left, None);
             }
             match body(&mut wire, status, &headers, beats, end).await {
                 Ok(true) => {}
-                Ok(false) | Err(_) => return (Fate::Left, None),
+                Ok(false) | Err(_) => return (PlayEnd::Left, None),
             }
             match end {
-                End::Clean => (Fate::Played, Some(wire)),
+                End::Clean => (PlayEnd::Played, Some(wire)),
                 End::Cut => {
                     wire.reset().await;
-                    (Fate::Played, None)
+                    (PlayEnd::Played, None)
                 }
                 End::Stall => {
                     wire.gone().await;
-                    (Fate::Left, None)
+                    (PlayEnd::Left, None)
                 }
             }
         }

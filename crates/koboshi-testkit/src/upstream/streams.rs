@@ -1,6 +1,6 @@
 //! HTTP/2: the same plays on streams of one connection, and the ways in which only such a connection can fall.
 //!
-//! What resets a connection on HTTP/1.1 resets a stream here. A stream on a connection that is doomed is refused, which says
+//! What resets a connection on HTTP/1.1 resets a stream here. A stream on a connection that is about to be reset is refused, which says
 //! that nothing was done about it.
 
 use std::future::poll_fn;
@@ -20,51 +20,56 @@ use tokio_rustls::server::TlsStream;
 
 use super::count::Shared;
 use super::http::{Request, SETTLE};
-use super::serve::{Fate, choose};
+use super::serve::{PlayEnd, choose};
 
-/// How the server takes its leave of connections.
+/// How the server closes connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Leave {
+pub(super) enum Shutdown {
     /// No new streams; those that run may end.
-    Gently,
+    Graceful,
     /// At once, with an error.
-    Rudely,
+    Abrupt,
 }
 
-/// What a connection hears from outside.
-pub(super) struct Ears {
+/// The signals that a connection gets from the test.
+pub(super) struct TestSignals {
     pub(super) stale: watch::Receiver<()>,
-    pub(super) leave: watch::Receiver<Leave>,
-    pub(super) speak: watch::Receiver<Bytes>,
+    pub(super) shutdown: watch::Receiver<Shutdown>,
+    pub(super) unsolicited: watch::Receiver<Bytes>,
 }
 
-pub(super) async fn connection(wire: TlsStream<TcpStream>, most: u32, shared: Arc<Shared>, mut ears: Ears) {
+pub(super) async fn connection(
+    wire: TlsStream<TcpStream>,
+    max: u32,
+    shared: Arc<Shared>,
+    mut signals: TestSignals,
+) {
     let guard = shared.begin();
-    let shaken = h2::server::Builder::new().max_concurrent_streams(most).handshake(wire).await;
-    let Ok(mut line) = shaken else { return };
+    let shaken = h2::server::Builder::new().max_concurrent_streams(max).handshake(wire).await;
+    let Ok(mut connection) = shaken else { return };
     let (busy, freed) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
-    ears.stale.mark_unchanged();
-    ears.leave.mark_unchanged();
+    signals.stale.mark_unchanged();
+    signals.shutdown.mark_unchanged();
     guard.rests();
     loop {
         let accepted = tokio::select! {
-            accepted = line.accept() => accepted,
+            accepted = connection.accept() => accepted,
             () = freed.notified() => {
                 if busy.load(Ordering::SeqCst) == 0 {
                     guard.rests();
                 }
                 continue;
             }
-            _ = ears.stale.changed() => {
+            _ = signals.stale.changed() => {
                 if busy.load(Ordering::SeqCst) == 0 {
                     return;
                 }
                 continue;
             }
-            _ = ears.leave.changed() => {
-                match *ears.leave.borrow() {
-                    Leave::Gently => line.graceful_shutdown(),
-                    Leave::Rudely => line.abrupt_shutdown(Reason::INTERNAL_ERROR),
+            _ = signals.shutdown.changed() => {
+                match *signals.shutdown.borrow() {
+                    Shutdown::Graceful => connection.graceful_shutdown(),
+                    Shutdown::Abrupt => connection.abrupt_shutdown(Reason::INTERNAL_ERROR),
                 }
                 continue;
             }
@@ -80,7 +85,7 @@ pub(super) async fn connection(wire: TlsStream<TcpStream>, most: u32, shared: Ar
         tokio::spawn(async move {
             if let Some(request) = whole(request).await {
                 let play = choose(&request, &shared, id);
-                if perform(respond, play).await == Fate::Left {
+                if perform(respond, play).await == PlayEnd::Left {
                     shared.cancel();
                 }
             }
@@ -107,48 +112,50 @@ async fn whole(request: http::Request<h2::RecvStream>) -> Option<Request> {
     Some(Request { method: head.method.to_string(), path, headers, body, keeps: true })
 }
 
-async fn perform(mut respond: SendResponse<Bytes>, play: Play) -> Fate {
+async fn perform(mut respond: SendResponse<Bytes>, play: Play) -> PlayEnd {
     let Play { head, beats, end } = play;
     let (after, status, headers) = match head {
         Head::Silence => {
             let _ = poll_fn(|context| respond.poll_reset(context)).await;
-            return Fate::Left;
+            return PlayEnd::Left;
         }
         Head::Reset { after } => {
             sleep(after).await;
             respond.send_reset(Reason::INTERNAL_ERROR);
-            return Fate::Played;
+            return PlayEnd::Played;
         }
         Head::Answer { after, status, headers } => (after, status, headers),
     };
     tokio::select! {
         () = sleep(after) => {}
-        _ = poll_fn(|context| respond.poll_reset(context)) => return Fate::Left,
+        _ = poll_fn(|context| respond.poll_reset(context)) => return PlayEnd::Left,
     }
     let mut response = Response::builder().status(status);
     for (name, value) in headers {
         response = response.header(name, value);
     }
-    let Ok(mut stream) = respond.send_response(response.body(()).unwrap(), false) else { return Fate::Left };
+    let Ok(mut stream) = respond.send_response(response.body(()).unwrap(), false) else {
+        return PlayEnd::Left;
+    };
     for beat in beats {
         if left(&mut stream, beat.after).await || stream.send_data(beat.bytes, false).is_err() {
-            return Fate::Left;
+            return PlayEnd::Left;
         }
     }
     match end {
         End::Clean => match stream.send_data(Bytes::new(), true) {
-            Ok(()) => Fate::Played,
-            Err(_) => Fate::Left,
+            Ok(()) => PlayEnd::Played,
+            Err(_) => PlayEnd::Left,
         },
         End::Cut => {
             // A reset takes back what has not left yet.
             sleep(SETTLE).await;
             stream.send_reset(Reason::INTERNAL_ERROR);
-            Fate::Played
+            PlayEnd::Played
         }
         End::Stall => {
             let _ = poll_fn(|context| stream.poll_reset(context)).await;
-            Fate::Left
+            PlayEnd::Left
         }
     }
 }

@@ -1,4 +1,4 @@
-//! TLS for a test: an authority of its own, made when the test runs, that nobody trusts unless told to.
+//! TLS for a test: an authority of its own, made when the test runs, and trusted only by clients that are configured for it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,21 +7,21 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 
-/// The names that a secure upstream answers to; the last is nowhere on the net and can only be had through a proxy.
+/// The names that a secure upstream answers to; the last does not exist and can only be reached through a proxy.
 const NAMES: [&str; 3] = ["127.0.0.1", "localhost", "provider.test"];
 
-/// What a secure upstream speaks.
+/// The protocols of a secure upstream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1.
     Http1,
     /// HTTP/2.
     Http2,
-    /// HTTP/2 with at most so many streams on a connection.
+    /// HTTP/2 with at most this many streams on a connection.
     Http2AtMost(u32),
 }
 
-/// How a secure upstream greets.
+/// The TLS settings of a secure upstream.
 #[derive(Clone)]
 pub(super) struct Secure {
     pub(super) tls: Arc<ServerConfig>,
@@ -67,23 +67,35 @@ impl Authority {
         path
     }
 
+    /// Writes a certificate of this authority and its key to files in this folder.
+    #[must_use]
+    pub fn write_server_to(&self, folder: &Path) -> (PathBuf, PathBuf) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(NAMES.map(str::to_owned)).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
+        let (certificate_file, key_file) = (folder.join("server.pem"), folder.join("server.key"));
+        std::fs::write(&certificate_file, certificate).unwrap();
+        std::fs::write(&key_file, key.serialize_pem()).unwrap();
+        (certificate_file, key_file)
+    }
+
     /// The settings of a server with a certificate of this authority.
-    pub(super) fn server(&self, speaks: Protocol) -> Secure {
+    pub(super) fn server(&self, protocol: Protocol) -> Secure {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(NAMES.map(str::to_owned)).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap().der().clone();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
             .with_single_cert(vec![certificate], PrivateKeyDer::Pkcs8(key.serialize_der().into()))
             .unwrap();
-        config.alpn_protocols = vec![match speaks {
+        config.alpn_protocols = vec![match protocol {
             Protocol::Http1 => b"http/1.1".to_vec(),
             _ => b"h2".to_vec(),
         }];
-        let streams = if let Protocol::Http2AtMost(streams) = speaks { streams } else { 100 };
+        let streams = if let Protocol::Http2AtMost(streams) = protocol { streams } else { 100 };
         Secure { tls: Arc::new(config), streams }
     }
 }

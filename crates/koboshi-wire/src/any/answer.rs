@@ -43,7 +43,8 @@ pub fn write(
     }
 }
 
-/// The answer with calls for its end in place of the limit that cut it, where it was cut in a call that is whole now.
+/// The answer with tool calls as its finish reason in place of the limit that cut it, where the call that was cut is
+/// whole now.
 #[must_use]
 pub fn ended_for_calls(dialect: Dialect, body: &Bytes) -> Bytes {
     amend::ended_for_calls(dialect, body)
@@ -71,7 +72,7 @@ pub fn with_usage(dialect: Dialect, body: &Bytes, usage: &Usage) -> Bytes {
     }
 }
 
-/// The answer with what Koboshi has to say of it.
+/// The answer with Koboshi's own object added.
 #[must_use]
 pub fn with_note(dialect: Dialect, body: &Bytes, koboshi: &Value) -> Bytes {
     match dialect {

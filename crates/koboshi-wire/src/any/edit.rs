@@ -1,7 +1,7 @@
 //! A request as a target gets it: in its own dialect the client's bytes with only what must change changed, in another one written from
 //! the form.
 //!
-//! The gateway makes the same wishes both ways and need not know which one it is.
+//! The gateway states the same changes in both cases and need not know which one it is.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,8 @@ use crate::chat::{self, Correction};
 use crate::dialect::Dialect;
 use crate::form::sanitize::{Mend, Target, sanitize};
 use crate::form::trim::trim;
-use crate::form::{Call, Choice, Form, Omission, Outcome, Part, Role, Thinking, Turn as Said};
+use crate::form::{Call, Choice, Form, Omission, Outcome, Part, Role, Thinking, Turn};
+use crate::messages::MessagesRequest;
 use crate::raw::is_object;
 use crate::{gemini, messages, responses};
 
@@ -35,9 +36,9 @@ pub struct Edits<'e> {
     /// Turns with one of these texts are not left out by it.
     pub pinned: &'e [String],
     /// The target has refused the client's own bytes: the conversation is mended for it.
-    pub mend: Option<Mending>,
+    pub mend: Option<HistoryRepair>,
     /// What is different about this attempt.
-    pub turn: Turn<'e>,
+    pub mode: AttemptMode<'e>,
 }
 
 impl<'e> Edits<'e> {
@@ -52,26 +53,26 @@ impl<'e> Edits<'e> {
             trim: None,
             pinned: &[],
             mend: None,
-            turn: Turn::Plain,
+            mode: AttemptMode::Plain,
         }
     }
 }
 
 /// What a target has refused of a conversation in its own dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mending {
-    /// Something in it, and something in it is known to be wrong.
+pub enum HistoryRepair {
+    /// A request in which something is known to be wrong.
     History,
-    /// A proof of thinking: it is another account's, or one is missing.
+    /// A thinking signature: it is another account's, or one is missing.
     Signatures,
 }
 
 /// What is different about an attempt.
 #[derive(Debug, Clone, Copy)]
-pub enum Turn<'t> {
+pub enum AttemptMode<'t> {
     /// Nothing.
     Plain,
-    /// The answer is to go on with this text.
+    /// The answer is to continue this text.
     Prefill(&'t str),
     /// The model is to mend a call, in an answer that is no stream.
     Redo(RetriedCalls<'t>),
@@ -97,10 +98,10 @@ pub struct RefusedCalls<'t> {
     pub calls: &'t [Correction<'t>],
 }
 
-/// Who gets it.
+/// The target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct To {
-    /// What it speaks.
+pub struct TargetTraits {
+    /// Its dialect.
     pub dialect: Dialect,
     /// It is OpenAI itself, with its own rules, and no server that copies it.
     pub openai: bool,
@@ -108,7 +109,7 @@ pub struct To {
     pub mistral: bool,
     /// It is Google's Vertex.
     pub vertex: bool,
-    /// It goes on with an answer that is begun.
+    /// It continues an answer that was begun.
     pub prefill: bool,
     /// What is known of its model.
     pub facts: Facts,
@@ -136,12 +137,12 @@ impl WrittenRequest {
 impl Request<'_> {
     /// The request for this target. `body` is what it was read from.
     #[must_use]
-    pub fn write(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> WrittenRequest {
+    pub fn write(&self, body: &Bytes, to: TargetTraits, edits: &Edits<'_>) -> WrittenRequest {
         if edits.trim.is_none() && edits.mend.is_none() && self.dialect() == to.dialect {
             if !self.has_unsigned_thinking() {
-                return self.spliced_and_told(body, to, edits);
+                return self.spliced_with_notes(body, to, edits);
             }
-            if let Some(written) = self.proven(body, to, edits) {
+            if let Some(written) = self.without_unsigned_thinking(body, to, edits) {
                 return written;
             }
         }
@@ -155,10 +156,10 @@ impl Request<'_> {
         let mut store = Some(false);
         if let (Self::Responses(request), Some(_)) = (self, &kept) {
             without_groups(&mut form, request);
-            // Said where it is no other than usual.
+            // Noted only where it differs from the usual.
             store = request.store().filter(|store| !store);
         }
-        if edits.mend == Some(Mending::Signatures) {
+        if edits.mend == Some(HistoryRepair::Signatures) {
             drop_signatures(&mut form);
             form.left.push(Omission::dropped("drop_refused_seals", "turns"));
         }
@@ -167,7 +168,7 @@ impl Request<'_> {
         let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
         if let Some(note) = edits.note {
             // Only now: to the sanitizer it would be an old one.
-            append_note(&mut form, note, edits.turn);
+            append_note(&mut form, note, edits.mode);
         }
         let mut left = std::mem::take(&mut form.left);
         let flavor =
@@ -187,53 +188,66 @@ impl Request<'_> {
     }
 
     /// How long an answer can be beside this conversation, by estimate.
-    fn room(&self, to: To) -> Option<u64> {
+    fn room(&self, to: TargetTraits) -> Option<u64> {
         let window = to.facts.context_window?;
         Some((window / 10 * 9).saturating_sub(self.needs().input_tokens))
     }
 
-    /// What can be mended for a target of the client's own dialect that has refused the request with these words; nothing where the words are
+    /// What can be mended for a target of the client's own dialect that has refused the request with this message; nothing where the message is
     /// about something else.
     #[must_use]
-    pub fn mending(&self, to: To, said: &str) -> Option<Mending> {
+    pub fn mending(&self, to: TargetTraits, message: &str) -> Option<HistoryRepair> {
         let mut form = self.form().into_owned();
-        let said = said.to_ascii_lowercase();
+        let message = message.to_ascii_lowercase();
         let of_signatures = ["signature", "encrypted_content", "encrypted content", "`thinking`"];
         let is_sealed = |part: &Part<'_>| matches!(part, Part::Thought(_) | Part::Call(_));
-        if of_signatures.iter().any(|word| said.contains(word))
+        if of_signatures.iter().any(|word| message.contains(word))
             && form.turns.iter().flat_map(|turn| &turn.parts).any(is_sealed)
         {
-            return Some(Mending::Signatures);
+            return Some(HistoryRepair::Signatures);
         }
         let mends = sanitize(&mut form, Target { dialect: to.dialect, prefill: to.prefill });
         let is_wrong = |mend: &Mend| !matches!(mend.rule, "prefill_refused" | "drop_own_note");
-        mends.iter().any(is_wrong).then_some(Mending::History)
+        mends.iter().any(is_wrong).then_some(HistoryRepair::History)
     }
 
-    /// Whether there are thoughts that we wrote for another vendor's model: they come back without a proof, and their vendor would refuse
+    /// Whether there are thoughts that we wrote for another vendor's model: they come back without a signature, and their vendor would refuse
     /// them. Where they are only left out by a splice, this is not asked.
     fn has_unsigned_thinking(&self) -> bool {
-        matches!(self, Self::Messages(request) if has_unsigned_thinking(request.form()))
+        self.messages().is_some_and(|request| has_unsigned_thinking(request.form()))
+    }
+
+    /// The request, if it is one of messages.
+    fn messages(&self) -> Option<&MessagesRequest<'_>> {
+        match self {
+            Self::Messages(request) => Some(request),
+            Self::Chat(_) | Self::Responses(_) | Self::Gemini(_) => None,
+        }
     }
 
     /// The client's own bytes without such thoughts, if that is a request.
-    fn proven(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Option<WrittenRequest> {
-        let Self::Messages(request) = self else { return None };
+    fn without_unsigned_thinking(
+        &self,
+        body: &Bytes,
+        to: TargetTraits,
+        edits: &Edits<'_>,
+    ) -> Option<WrittenRequest> {
+        let request = self.messages()?;
         let body = request.without_unsigned_thinking(body)?;
         let request = Request::parse(Dialect::Messages, &body, None).ok()?;
-        let mut written = request.spliced_and_told(&body, to, edits);
+        let mut written = request.spliced_with_notes(&body, to, edits);
         written.left.push(Omission::dropped("drop_foreign_thought", "messages"));
         Some(written)
     }
 
-    fn spliced_and_told(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> WrittenRequest {
-        let thoughtless = matches!(self, Self::Messages(request) if lacks_thought(request.form()));
-        let left = thoughtless.then(|| Omission::dropped("drop_thinking_in_tool_loop", "thinking"));
+    fn spliced_with_notes(&self, body: &Bytes, to: TargetTraits, edits: &Edits<'_>) -> WrittenRequest {
+        let lacks_thought = self.messages().is_some_and(|request| lacks_thought(request.form()));
+        let left = lacks_thought.then(|| Omission::dropped("drop_thinking_in_tool_loop", "thinking"));
         let left = left.into_iter().collect();
         WrittenRequest { body: self.spliced(body, to, edits), left, mends: Vec::new() }
     }
 
-    fn spliced(&self, body: &Bytes, to: To, edits: &Edits<'_>) -> Bytes {
+    fn spliced(&self, body: &Bytes, to: TargetTraits, edits: &Edits<'_>) -> Bytes {
         let tells_parallel =
             !to.dialect.refuses_idle_parallel_switch() || to.facts.parallel_tool_calls != Some(false);
         macro_rules! changed {
@@ -245,12 +259,12 @@ impl Request<'_> {
                 if edits.close {
                     $rewrite.tool_choice_none();
                 }
-                match edits.turn {
-                    Turn::Plain => {}
-                    Turn::Prefill(text) => {
+                match edits.mode {
+                    AttemptMode::Plain => {}
+                    AttemptMode::Prefill(text) => {
                         $rewrite.$prefill(text);
                     }
-                    Turn::Redo(RetriedCalls { broken, tool }) => {
+                    AttemptMode::Redo(RetriedCalls { broken, tool }) => {
                         $redo(&mut $rewrite, "", broken);
                         $rewrite.force_tool(tool);
                         if tells_parallel {
@@ -258,7 +272,7 @@ impl Request<'_> {
                         }
                         $rewrite.stream(false);
                     }
-                    Turn::Refuse(RefusedCalls { text, calls }) => $redo(&mut $rewrite, text, calls),
+                    AttemptMode::Refuse(RefusedCalls { text, calls }) => $redo(&mut $rewrite, text, calls),
                 }
                 $rewrite.finish()
             }};
@@ -276,7 +290,7 @@ impl Request<'_> {
             Self::Messages(request) => {
                 let mut rewrite = messages::Rewrite::of(request, body);
                 if lacks_thought(request.form()) {
-                    rewrite.thoughtless();
+                    rewrite.lacks_thought();
                 }
                 changed!(rewrite, continue_with, |rewrite: &mut messages::Rewrite<'_>, text, calls| {
                     rewrite.corrected(text, calls);
@@ -310,7 +324,7 @@ fn has_unsigned_thinking(form: &Form<'_>) -> bool {
     parts.any(|part| matches!(part, Part::Thought(thought) if thought.signature.is_none()))
 }
 
-/// Takes every proof out, and with it what only the proof holds.
+/// Removes every thinking signature, and the thoughts whose text only the signature holds.
 fn drop_signatures(form: &mut Form<'_>) {
     for part in form.turns.iter_mut().flat_map(|turn| &mut turn.parts) {
         match part {
@@ -321,8 +335,8 @@ fn drop_signatures(form: &mut Form<'_>) {
     }
 }
 
-/// Whether a thought is asked for between calls and their results, and none is before those calls: another vendor's model made them. Of thinking
-/// by budget the vendor refuses that.
+/// Whether a thought is required before calls whose results follow, and none is there because another vendor's model
+/// made the calls. With thinking by budget the vendor refuses that.
 fn lacks_thought(form: &Form<'_>) -> bool {
     let [.., answer, last] = form.turns.as_slice() else { return false };
     matches!(form.thinking, Thinking::Budget(1..))
@@ -340,31 +354,31 @@ fn without_groups(form: &mut Form<'_>, request: &responses::ResponsesRequest<'_>
     }
 }
 
-/// The same wishes on a form, but for the note.
+/// The same changes on a form, except for the note.
 fn edit(form: &mut Form<'_>, edits: &Edits<'_>) {
     form.model = Cow::Owned(edits.model.to_owned());
     if edits.close && !form.tools.is_empty() {
         form.choice = Choice::Never;
     }
-    match edits.turn {
-        Turn::Plain => {}
-        Turn::Prefill(text) => prefill(form, text),
-        Turn::Redo(RetriedCalls { broken, tool }) => {
+    match edits.mode {
+        AttemptMode::Plain => {}
+        AttemptMode::Prefill(text) => prefill(form, text),
+        AttemptMode::Redo(RetriedCalls { broken, tool }) => {
             form.turns.extend(exchange("", broken));
             form.choice = Choice::Tool(Cow::Owned(tool.to_owned()));
             form.parallel = Some(false);
             form.stream = false;
         }
-        Turn::Refuse(RefusedCalls { text, calls }) => form.turns.extend(exchange(text, calls)),
+        AttemptMode::Refuse(RefusedCalls { text, calls }) => form.turns.extend(exchange(text, calls)),
     }
 }
 
 /// To the last result that the client sent.
-fn append_note(form: &mut Form<'_>, note: &str, turn: Turn<'_>) {
-    let ours = match turn {
-        Turn::Redo(RetriedCalls { broken, .. }) => broken.len(),
-        Turn::Refuse(RefusedCalls { calls, .. }) => calls.len(),
-        Turn::Plain | Turn::Prefill(_) => 0,
+fn append_note(form: &mut Form<'_>, note: &str, mode: AttemptMode<'_>) {
+    let ours = match mode {
+        AttemptMode::Redo(RetriedCalls { broken, .. }) => broken.len(),
+        AttemptMode::Refuse(RefusedCalls { calls, .. }) => calls.len(),
+        AttemptMode::Plain | AttemptMode::Prefill(_) => 0,
     };
     let parts = form.turns.iter_mut().rev().flat_map(|turn| turn.parts.iter_mut().rev());
     let mut outcomes = parts.filter_map(|part| match part {
@@ -380,12 +394,12 @@ fn prefill(form: &mut Form<'_>, text: &str) {
     let text = Part::Text(Cow::Owned(text.to_owned()));
     match form.turns.last_mut() {
         Some(last) if last.role == Role::Assistant => last.parts.push(text),
-        _ => form.turns.push(Said { role: Role::Assistant, parts: vec![text] }),
+        _ => form.turns.push(Turn { role: Role::Assistant, parts: vec![text] }),
     }
 }
 
 /// Broken calls as if a tool had complained.
-fn exchange(text: &str, broken: &[Correction<'_>]) -> [Said<'static>; 2] {
+fn exchange(text: &str, broken: &[Correction<'_>]) -> [Turn<'static>; 2] {
     let owned = |text: &str| Cow::Owned(text.to_owned());
     let text = (!text.trim().is_empty()).then(|| Part::Text(owned(text)));
     let calls = broken.iter().map(|Correction { call, .. }| {
@@ -407,7 +421,7 @@ fn exchange(text: &str, broken: &[Correction<'_>]) -> [Said<'static>; 2] {
         })
     });
     [
-        Said { role: Role::Assistant, parts: text.into_iter().chain(calls).collect() },
-        Said { role: Role::User, parts: results.collect() },
+        Turn { role: Role::Assistant, parts: text.into_iter().chain(calls).collect() },
+        Turn { role: Role::User, parts: results.collect() },
     ]
 }

@@ -39,7 +39,7 @@ impl Events {
     pub fn data<'f>(&self, frame: &'f Frame) -> Result<Option<Cow<'f, str>>, Malformed> {
         match self {
             Self::Gemini(_) => gemini::event::data(frame),
-            _ => frame.data(),
+            Self::Chat | Self::Messages(_) | Self::Responses(_) => frame.data(),
         }
     }
 

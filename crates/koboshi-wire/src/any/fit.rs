@@ -1,26 +1,27 @@
-//! Fits a form to what is known of its target, before any dialect has a say: what every server refuses of a model that cannot do it.
+//! Fits a form to what is known of its target, before any dialect writes it: leaves out what every server refuses for a
+//! model that cannot do it.
 //!
 //! Each change that a client could miss has a name in [`Form::left`].
 //!
-//! *Not here*: what a dialect cannot say or a vendor refuses. The writer of the dialect knows that.
+//! *Not here*: what a dialect cannot express or a vendor refuses. The writer of the dialect knows that.
 
-use super::edit::To;
+use super::edit::TargetTraits;
 use crate::dialect::Dialect;
 use crate::form::{Form, Omission, Thinking};
 
 /// Fits what a client of this dialect asks.
-pub(super) fn fit(form: &mut Form<'_>, from: Dialect, to: To) {
+pub(super) fn fit(form: &mut Form<'_>, from: Dialect, to: TargetTraits) {
     if to.facts.reasoning != Some(true) {
-        // A model that does not think refuses to be told how.
+        // A model that does not think refuses parameters about thinking.
         let asked = std::mem::take(&mut form.thinking);
-        if !matches!(asked, Thinking::Unsaid | Thinking::Off | Thinking::Budget(0)) {
+        if !matches!(asked, Thinking::Unspecified | Thinking::Off | Thinking::Budget(0)) {
             form.left.push(Omission::dropped("drop_thinking", "thinking"));
         }
     }
-    if let (Some(wished), Some(most)) = (form.max_output, to.facts.max_output_tokens)
-        && wished > most
+    if let (Some(wished), Some(max)) = (form.max_output, to.facts.max_output_tokens)
+        && wished > max
     {
-        form.max_output = Some(most);
+        form.max_output = Some(max);
         form.left.push(Omission::dropped("clamp_max_output", "max_output"));
     }
     if !is_one_vendor(from, to.dialect) {

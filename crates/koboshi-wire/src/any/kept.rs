@@ -14,8 +14,8 @@ use crate::form::Form;
 use crate::numbers;
 use crate::splice::quoted;
 
-/// Fields that belong to what is written again: in Messages whether there is thinking, and its traces in the conversation.
-const fn made_anew(dialect: Dialect) -> &'static [&'static str] {
+/// Fields that are written from the form in any case: in Messages those about thinking, which must match the thoughts in the conversation.
+const fn rewritten(dialect: Dialect) -> &'static [&'static str] {
     match dialect {
         Dialect::Messages => &["thinking", "context_management"],
         Dialect::Chat | Dialect::Responses | Dialect::Gemini => &[],
@@ -26,14 +26,14 @@ const fn made_anew(dialect: Dialect) -> &'static [&'static str] {
 pub(super) struct KeptFields<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'a> KeptFields<'a> {
-    /// What a form does not say of its request but its own vendor can be told. It is not left out then.
+    /// The fields that the form has no place for and the request's own vendor knows. They count as carried over.
     pub(super) fn of(request: &Request<'a>, form: &mut Form<'_>) -> Self {
         let mut kept = Vec::new();
-        let made_anew = made_anew(request.dialect());
+        let rewritten = rewritten(request.dialect());
         form.left.retain(|left| {
             let is_whole =
                 left.droppable || left.rule == "needs_logprobs" || passes(left.rule, request.dialect());
-            let found = request.raw(&left.at).filter(|_| is_whole && !made_anew.contains(&left.at.as_str()));
+            let found = request.raw(&left.at).filter(|_| is_whole && !rewritten.contains(&left.at.as_str()));
             if let Some(raw) = found {
                 kept.push((left.at.clone(), raw));
             }
@@ -42,7 +42,7 @@ impl<'a> KeptFields<'a> {
         Self(kept)
     }
 
-    /// The body with them; where no stream is asked for any more, nothing is said of it. It has fields of its own: without a conversation there is
+    /// The body with these fields; without a stream the stream options are left out. The body has other fields: without a conversation there is
     /// no request.
     pub(super) fn put_into(mut self, body: Bytes, streams: bool) -> Bytes {
         self.0.retain(|(name, _)| streams || name != "stream_options");

@@ -1,4 +1,4 @@
-//! Any dialect: one interface for callers that must not care which one is spoken.
+//! Any dialect: one interface for callers that must not depend on which one it is.
 //!
 //! ```text
 //!   body ──► Request ──► Request::write ──► body of the target's dialect: by splices in its own, through the form in another one
@@ -16,7 +16,7 @@ mod kept;
 mod request;
 mod writer;
 
-pub use edit::{Edits, Mending, RefusedCalls, RetriedCalls, To, Turn, WrittenRequest};
+pub use edit::{AttemptMode, Edits, HistoryRepair, RefusedCalls, RetriedCalls, TargetTraits, WrittenRequest};
 pub use events::Events;
 pub use request::Request;
-pub use writer::{Manner, Writer};
+pub use writer::{StreamOptions, Writer};

@@ -57,7 +57,7 @@ impl<'a> Request<'a> {
         })
     }
 
-    /// What it is written in.
+    /// Its dialect.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         match self {
@@ -93,92 +93,69 @@ impl<'a> Request<'a> {
     /// The request in the internal form; for chat completions it is made each time.
     #[must_use]
     pub fn form(&self) -> Cow<'_, Form<'a>> {
+        self.ask(|request| Cow::Owned(request.form()), Cow::Borrowed)
+    }
+
+    /// Asks chat completions itself, and of the others the form that was made while reading.
+    fn ask<'s, T>(
+        &'s self,
+        chat: impl FnOnce(&'s ChatRequest<'a>) -> T,
+        form: impl FnOnce(&'s Form<'a>) -> T,
+    ) -> T {
         match self {
-            Self::Chat(request) => Cow::Owned(request.form()),
-            _ => self.known_form().map_or_else(|| Cow::Owned(Form::default()), Cow::Borrowed),
+            Self::Chat(request) => chat(request),
+            Self::Messages(request) => form(request.form()),
+            Self::Responses(request) => form(request.form()),
+            Self::Gemini(request) => form(request.form()),
         }
     }
 
-    /// The form, where it was made while reading.
-    fn known_form(&self) -> Option<&Form<'a>> {
-        match self {
-            Self::Chat(_) => None,
-            Self::Messages(request) => Some(request.form()),
-            Self::Responses(request) => Some(request.form()),
-            Self::Gemini(request) => Some(request.form()),
-        }
-    }
-
-    /// Whether the cost must stand at the end of a stream. All but chat completions always say it.
+    /// Whether the cost must stand at the end of a stream. All dialects but chat completions always state it.
     #[must_use]
     pub fn include_usage(&self) -> bool {
-        match self {
-            Self::Chat(request) => request.include_usage(),
-            _ => true,
-        }
+        self.ask(ChatRequest::include_usage, |_| true)
     }
 
     /// How many answers are asked for.
     #[must_use]
     pub fn n(&self) -> u32 {
-        match self {
-            Self::Chat(request) => request.n(),
-            _ => self.known_form().and_then(|form| form.sampling.answers).unwrap_or(1),
-        }
+        self.ask(ChatRequest::n, |form| form.sampling.answers.unwrap_or(1))
     }
 
     /// The most tokens that may come back.
     #[must_use]
     pub fn max_output(&self) -> Option<u64> {
-        match self {
-            Self::Chat(request) => request.max_output(),
-            _ => self.known_form().and_then(|form| form.max_output),
-        }
+        self.ask(ChatRequest::max_output, |form| form.max_output)
     }
 
-    /// A limit or a level that says nothing. A target of the client's own dialect gets it as it is, no other one can.
+    /// A limit or a level that cannot be understood. A target of the client's own dialect gets it as it is, no other one can.
     #[must_use]
     pub fn unreadable_number(&self) -> Option<IntakeError> {
-        match self {
-            Self::Chat(request) => request.unreadable_number(),
-            _ => self.known_form().and_then(|form| numbers::noted(&form.left)),
-        }
+        self.ask(ChatRequest::unreadable_number, |form| numbers::noted(&form.left))
     }
 
     /// What a target must be able to do.
     #[must_use]
     pub fn needs(&self) -> Needs {
-        match self {
-            Self::Chat(request) => request.needs(),
-            _ => self.known_form().map_or_else(Needs::default, Form::needs),
-        }
+        self.ask(ChatRequest::needs, Form::needs)
     }
 
     /// Number of the current user turn.
     #[must_use]
     pub fn turn(&self) -> u32 {
-        match self {
-            Self::Chat(request) => request.turn(),
-            _ => self.known_form().map_or(0, Form::turn),
-        }
+        self.ask(ChatRequest::turn, Form::turn)
     }
 
     /// The answered tool calls since the user last wrote, oldest first.
     #[must_use]
     pub fn calls(&self) -> Vec<GuardCall<'_>> {
-        match self {
-            Self::Chat(request) => request.calls(),
-            _ => self.known_form().map_or_else(Vec::new, Form::calls),
-        }
+        self.ask(ChatRequest::calls, Form::calls)
     }
 
     /// What the user wrote last.
     #[must_use]
     pub fn last_user_text(&self) -> Option<Cow<'_, str>> {
-        match self {
-            Self::Chat(request) => request.last_user_text(),
-            _ => self.known_form().and_then(Form::last_user_text),
-        }
+        self.ask(ChatRequest::last_user_text, Form::last_user_text)
     }
 
     /// How the conversation began, raw: it stays the same from turn to turn.
@@ -192,32 +169,26 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Whether the last thing that was said is the result of a tool.
+    /// Whether the conversation ends with the result of a tool.
     #[must_use]
     pub fn is_in_a_loop(&self) -> bool {
-        match self {
-            Self::Chat(request) => {
-                use chat::request::Role::{Function, Tool};
-                request.messages().last().is_some_and(|message| matches!(message.role, Tool | Function))
-            }
-            _ => self
-                .known_form()
-                .and_then(|form| form.turns.last())
-                .is_some_and(|turn| turn.parts.iter().any(|part| matches!(part, Part::Outcome(_)))),
-        }
+        use chat::request::Role::{Function, Tool};
+        self.ask(
+            |chat| chat.messages().last().is_some_and(|message| matches!(message.role, Tool | Function)),
+            |form| {
+                let last = form.turns.last();
+                last.is_some_and(|turn| turn.parts.iter().any(|part| matches!(part, Part::Outcome(_))))
+            },
+        )
     }
 
     /// Whether the model has answered before.
     #[must_use]
     pub fn goes_on(&self) -> bool {
-        match self {
-            Self::Chat(request) => {
-                request.messages().iter().any(|message| message.role == chat::request::Role::Assistant)
-            }
-            _ => self
-                .known_form()
-                .is_some_and(|form| form.turns.iter().any(|turn| turn.role == Role::Assistant)),
-        }
+        self.ask(
+            |chat| chat.messages().iter().any(|message| message.role == chat::request::Role::Assistant),
+            |form| form.turns.iter().any(|turn| turn.role == Role::Assistant),
+        )
     }
 
     /// A value of the request's metadata.
@@ -237,27 +208,27 @@ impl<'a> Request<'a> {
         matches!(self, Self::Chat(request) if request.is_legacy())
     }
 
-    /// The field by which it goes on with something that only its own provider holds, if it does.
+    /// The field by which the request continues something that only its own provider holds, if it does.
     #[must_use]
     pub fn pinned_by(&self) -> Option<&'static str> {
         match self {
             Self::Responses(request) => request.pinned_by(),
-            _ => None,
+            Self::Chat(_) | Self::Messages(_) | Self::Gemini(_) => None,
         }
     }
 
-    /// Whether only the provider that holds the conversation can go on with it.
+    /// Whether only the provider that holds the conversation can continue it.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         matches!(self, Self::Responses(request) if request.is_pinned())
     }
 
-    /// The id of the answer that it goes on with, where its provider holds that one.
+    /// The id of the answer that the request continues, where its provider holds that one.
     #[must_use]
     pub fn goes_on_with(&self) -> Option<Cow<'a, str>> {
         match self {
             Self::Responses(request) => request.previous(),
-            _ => None,
+            Self::Chat(_) | Self::Messages(_) | Self::Gemini(_) => None,
         }
     }
 
@@ -281,16 +252,13 @@ impl<'a> Request<'a> {
     pub fn in_group(&self, flat: &str) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
         match self {
             Self::Responses(request) => request.in_group(flat),
-            _ => None,
+            Self::Chat(_) | Self::Messages(_) | Self::Gemini(_) => None,
         }
     }
 
     /// Whether any tool is offered.
     #[must_use]
     pub fn has_tools(&self) -> bool {
-        match self {
-            Self::Chat(request) => request.tools().next().is_some(),
-            _ => self.known_form().is_some_and(|form| !form.tools.is_empty()),
-        }
+        self.ask(|request| request.tools().next().is_some(), |form| !form.tools.is_empty())
     }
 }

@@ -11,10 +11,10 @@ use crate::{chat, gemini, messages, responses};
 
 /// How a client wants its stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Manner {
-    /// What it speaks.
+pub struct StreamOptions {
+    /// Its dialect.
     pub dialect: Dialect,
-    /// The upstream is of the same vendor: its signatures go on.
+    /// The upstream is of the same vendor: its signatures are forwarded.
     pub forward_signatures: bool,
     /// Chat: the cost comes at the end.
     pub include_usage: bool,
@@ -53,8 +53,8 @@ macro_rules! each {
 impl Writer {
     /// For a stream with these names.
     #[must_use]
-    pub fn new(head: Head, manner: Manner) -> Self {
-        let Manner { dialect, forward_signatures, include_usage, legacy, frames_only, list } = manner;
+    pub fn new(head: Head, manner: StreamOptions) -> Self {
+        let StreamOptions { dialect, forward_signatures, include_usage, legacy, frames_only, list } = manner;
         match dialect {
             Dialect::Chat => Self::Chat(
                 chat::writer::Writer::new(head, forward_signatures)
@@ -79,7 +79,7 @@ impl Writer {
     /// Whether signatures go along from here on: another upstream may answer, of the same vendor or not.
     pub fn forward_signatures(&mut self, keep: bool) {
         match self {
-            // Nothing is signed there.
+            // Chat completions has no signatures.
             Self::Chat(_) => {}
             Self::Messages(writer) => writer.forward_signatures(keep),
             Self::Responses(writer) => writer.forward_signatures(keep),
@@ -92,14 +92,16 @@ impl Writer {
         each!(self, writer => writer.passed(step));
     }
 
-    /// What an upstream said in a frame with this step, its data as it was, in the form of this client's stream. It counts as passed. Only Gemini's
+    /// An upstream's frame with this step, its data unchanged, in the form of this client's stream. It counts as passed. Only Gemini's
     /// streams have more forms than one.
     pub fn pass(&mut self, step: &Step<'_>, data: &str) -> Bytes {
-        if let Self::Gemini(writer) = self {
-            return writer.pass(step, data);
+        match self {
+            Self::Gemini(writer) => writer.pass(step, data),
+            Self::Chat(_) | Self::Messages(_) | Self::Responses(_) => {
+                self.passed(step);
+                Bytes::copy_from_slice(data.as_bytes())
+            }
         }
-        self.passed(step);
-        Bytes::copy_from_slice(data.as_bytes())
     }
 
     /// What stands before content. Nothing if it is open.
@@ -108,8 +110,8 @@ impl Writer {
     }
 
     /// Text, thinking, signature and refusal of a step of any dialect; never its calls, its end or its cost.
-    pub fn say(&mut self, step: &Step<'_>) -> Bytes {
-        each!(self, writer => writer.say(step))
+    pub fn write_step(&mut self, step: &Step<'_>) -> Bytes {
+        each!(self, writer => writer.write_step(step))
     }
 
     /// Whole tool calls.

@@ -14,7 +14,7 @@ use super::output::{MessageFields, UsageFields};
 use crate::Malformed;
 use crate::amend;
 use crate::form::Thought;
-use crate::lenient::{Fields, Fill, List, Number, Object, Text, Truth, filled, skip};
+use crate::lenient::{Fields, Fill, List, Number, Object, Text, Truthiness, filled, skip};
 use crate::splice::{place, quoted};
 use crate::step::Usage;
 
@@ -47,8 +47,8 @@ fn whole(text: &str) -> Result<Whole<'_>, Malformed> {
 }
 
 fn choice<'a>(found: ChoiceFields<'a>, index: u32, body: &[u8]) -> Choice<'a> {
-    let said = found.said;
-    let calls = said.calls.into_iter().map(|call| Call {
+    let message = found.message;
+    let calls = message.calls.into_iter().map(|call| Call {
         arguments: call.function.arguments_text().unwrap_or_default(),
         span: call.function.arguments.and_then(|raw| place(body, raw.get())),
         id: call.id,
@@ -60,12 +60,12 @@ fn choice<'a>(found: ChoiceFields<'a>, index: u32, body: &[u8]) -> Choice<'a> {
     Choice {
         index: found.index.unwrap_or(index),
         calls: calls.collect(),
-        text: said.text,
-        reasoning: said.reasoning,
-        thoughts: said.thought.map(|text| Thought { text, ..Thought::default() }).into_iter().collect(),
-        refusal: said.refusal,
-        refused: said.refused,
-        audio: said.audio,
+        text: message.text,
+        reasoning: message.reasoning,
+        thoughts: message.thought.map(|text| Thought { text, ..Thought::default() }).into_iter().collect(),
+        refusal: message.refusal,
+        refused: message.refused,
+        audio: message.audio,
         finish: found.finish,
     }
 }
@@ -100,7 +100,7 @@ impl<'a> Fields<'a> for Answer<'a> {
             "created" => self.created = map.next_value::<Number>()?.0,
             "choices" => self.choices = map.next_value::<List<_>>()?.0,
             "usage" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
-            "error" => self.error |= map.next_value::<Truth>()?.0,
+            "error" => self.error |= map.next_value::<Truthiness>()?.0,
             "object" => self.error |= map.next_value::<Text<'a>>()?.0.as_deref() == Some("error"),
             _ => skip(map)?,
         }
@@ -111,7 +111,7 @@ impl<'a> Fields<'a> for Answer<'a> {
 #[derive(Default)]
 struct ChoiceFields<'a> {
     index: Option<u32>,
-    said: MessageFields<'a>,
+    message: MessageFields<'a>,
     finish: Option<Cow<'a, str>>,
     error: bool,
 }
@@ -121,10 +121,10 @@ impl<'a> Fields<'a> for ChoiceFields<'a> {
         match name {
             "index" => self.index = map.next_value::<Number>()?.small(),
             "message" => {
-                map.next_value_seed(Fill(&mut self.said))?;
+                map.next_value_seed(Fill(&mut self.message))?;
             }
             "finish_reason" => self.finish = map.next_value::<Text<'a>>()?.full(),
-            "error" => self.error = map.next_value::<Truth>()?.0,
+            "error" => self.error = map.next_value::<Truthiness>()?.0,
             _ => skip(map)?,
         }
         Ok(())

@@ -1,8 +1,8 @@
 //! A form as the body of a chat request.
 //!
-//! Two kinds of servers are told apart. OpenAI itself takes everything the dialect has, but its reasoning models refuse what others
+//! There are two kinds of servers. OpenAI itself takes everything the dialect has, but its reasoning models refuse what others
 //! want (`max_tokens`, temperature). The many compatible servers take the common part: free-text tools go there as tools with one field, and
-//! how hard to think is only said to those that are known to think.
+//! the effort is only sent to models that are known to think.
 
 use std::borrow::Cow;
 
@@ -13,6 +13,7 @@ use super::model::Flavor;
 use super::write_settings::SamplingJson;
 use super::write_turns::{Message, messages};
 use crate::form::{Choice, Form, Omission, Output, Tool, ToolInput, WrittenBody, free_text};
+use crate::hash;
 use crate::inputs::{self, Input};
 use crate::json;
 
@@ -52,7 +53,8 @@ pub fn write(form: &Form<'_>, flavor: Flavor) -> WrittenBody {
     WrittenBody { body: json::bytes(&body), left: notes.all }
 }
 
-/// What could not be carried, each rule once, with its first place: a long conversation says the same of every turn.
+/// What could not be carried over: each rule once, with its first place, because a long conversation would repeat it
+/// for every turn.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     all: Vec<Omission>,
@@ -124,11 +126,11 @@ struct FunctionJson<'f> {
 }
 
 /// The longest name of a tool that OpenAI takes.
-const LONGEST_NAME: usize = 64;
+const MAX_NAME: usize = 64;
 
 fn offer<'f>(tool: &'f Tool<'_>, index: usize, flavor: Flavor, notes: &mut Notes) -> Offer<'f> {
     let fits = tool.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'));
-    if flavor.openai && !(fits && tool.name.len() <= LONGEST_NAME) {
+    if flavor.openai && !(fits && tool.name.len() <= MAX_NAME) {
         // Another name would come back in the calls.
         notes.add(Omission::needed("needs_tool_name", format!("tools[{index}].name")));
     }
@@ -168,7 +170,7 @@ fn parameters<'f>(
     schema
 }
 
-/// Without tools nothing is said of them: servers refuse that.
+/// Without tools the fields about tools are left out: servers refuse them.
 fn choice<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<ToolChoiceJson<'f>> {
     if form.tools.is_empty() {
         if matches!(form.choice, Choice::Any | Choice::Tool(_)) {
@@ -177,7 +179,7 @@ fn choice<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<T
         return None;
     }
     match &form.choice {
-        Choice::Unsaid => None,
+        Choice::Unspecified => None,
         Choice::Auto => Some(ToolChoiceJson::Mode("auto")),
         Choice::Never => Some(ToolChoiceJson::Mode("none")),
         Choice::Any => Some(ToolChoiceJson::Mode("required")),
@@ -194,14 +196,14 @@ fn choice<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<T
     }
 }
 
-/// OpenAI's first reasoning models call one tool at a time and refuse to be told so.
+/// OpenAI's first reasoning models call one tool at a time and refuse the parameter.
 fn parallel(form: &Form<'_>, flavor: Flavor, has_tools: bool, notes: &mut Notes) -> Option<bool> {
-    let said = form.parallel.filter(|_| has_tools)?;
+    let parallel = form.parallel.filter(|_| has_tools)?;
     if flavor.openai && flavor.facts.parallel_tool_calls == Some(false) {
         notes.add(Omission::dropped("drop_parallel", "parallel"));
         return None;
     }
-    Some(said)
+    Some(parallel)
 }
 
 #[derive(Serialize)]
@@ -231,11 +233,11 @@ fn format<'f>(output: &'f Output<'_>) -> Option<Format<'f>> {
 }
 
 /// The end user's id may have this many characters.
-const LONGEST_USER: usize = 64;
+const MAX_USER: usize = 64;
 
 fn user<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'f str> {
     let user = form.user.as_deref()?;
-    if flavor.mistral || user.chars().nth(LONGEST_USER).is_some() {
+    if flavor.mistral || user.chars().nth(MAX_USER).is_some() {
         notes.add(Omission::dropped("drop_user", "user"));
         return None;
     }
@@ -243,7 +245,7 @@ fn user<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'f
 }
 
 /// The longest id of a call that OpenAI takes.
-const LONGEST_ID: usize = 40;
+const MAX_ID: usize = 40;
 
 /// The length of all ids of calls that Mistral takes.
 const MISTRALS_ID: usize = 9;
@@ -254,26 +256,16 @@ pub(super) fn fit_id(id: &str, flavor: Flavor) -> Cow<'_, str> {
         let fits = id.len() == MISTRALS_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
         return if fits { Cow::Borrowed(id) } else { Cow::Owned(mistrals_id(id)) };
     }
-    if id.len() <= LONGEST_ID {
-        return Cow::Borrowed(id);
-    }
-    let start = id.get(..id.floor_char_boundary(LONGEST_ID - 17)).unwrap_or_default();
-    Cow::Owned(format!("{start}_{:016x}", hash(id)))
+    hash::shortened(id, MAX_ID)
 }
 
 /// Letters and digits only.
 fn mistrals_id(id: &str) -> String {
-    let mut rest = hash(id);
+    let mut rest = hash::long(id);
     let letters = (0..MISTRALS_ID).filter_map(|_| {
         let digit = u32::try_from(rest % 36).ok()?;
         rest /= 36;
         char::from_digit(digit, 36)
     });
     letters.collect()
-}
-
-/// FNV-1a: not secret, only the same each time.
-fn hash(id: &str) -> u64 {
-    id.bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

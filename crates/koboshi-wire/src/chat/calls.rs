@@ -16,7 +16,7 @@ use serde_json::value::RawValue;
 use super::content;
 use super::output::{CallFields, Function};
 use super::request::{ChatRequest, GuardCall, Message, Role};
-use crate::form::MOST_READ;
+use crate::form::calls_since;
 use crate::lenient::{List, Object};
 use crate::step::join;
 
@@ -34,35 +34,8 @@ impl<'a> ChatRequest<'a> {
     pub fn calls(&self) -> Vec<GuardCall<'a>> {
         let start =
             (0..self.messages.len()).rev().find(|index| self.is_real_user(*index)).map_or(0, |at| at + 1);
-        let turn = self.turn();
-        let mut answers = Vec::new();
-        let (mut read, mut end, mut index) = (0, self.messages.len(), self.messages.len());
-        let is_answer =
-            |index: usize| self.messages.get(index).is_some_and(|message| message.role == Role::Assistant);
-        while index > start {
-            index -= 1;
-            if !is_answer(index) {
-                continue;
-            }
-            let last = index;
-            // Answers that follow each other without anything between count as one.
-            while index > start && is_answer(index - 1) {
-                index -= 1;
-            }
-            let asked = self.messages.get(index..=last).unwrap_or_default();
-            let results = self.messages.get(last + 1..end).unwrap_or_default();
-            end = index;
-            let batch = u32::try_from(index).unwrap_or(u32::MAX);
-            let blank = GuardCall { turn, batch, ..GuardCall::default() };
-            let calls = if read < MOST_READ {
-                paired(asked, results, &blank)
-            } else {
-                counted(asked, results, &blank)
-            };
-            read += calls.len();
-            answers.push(calls);
-        }
-        answers.into_iter().rev().flatten().collect()
+        let is_answer = |message: &Message<'_>| message.role == Role::Assistant;
+        calls_since(&self.messages, start, self.turn(), is_answer, paired, counted)
     }
 }
 

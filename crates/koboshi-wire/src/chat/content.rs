@@ -7,7 +7,7 @@ use koboshi::guard::image_mark;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::lenient::{Fields, List, Object, Text, Truth, otherwise, skip, text_of, without_halves};
+use crate::lenient::{Fields, List, Object, Text, Truthiness, otherwise, skip, text_of, without_halves};
 use crate::step::{join, owned};
 
 /// One part of a content.
@@ -41,14 +41,14 @@ impl<'a> Fields<'a> for Part<'a> {
         match name {
             "type" => self.kind = map.next_value::<Text<'a>>()?.0,
             "text" => self.text = map.next_value::<Text<'a>>()?.full(),
-            "thinking" => self.thinking = map.next_value::<Truth>()?.0,
+            "thinking" => self.thinking = map.next_value::<Truthiness>()?.0,
             _ => skip(map)?,
         }
         Ok(())
     }
 }
 
-/// What a model said: the visible text, and whether it thought. Mistral's reasoning models send parts.
+/// What a model wrote: the visible text, and whether it thought. Mistral's reasoning models send parts.
 #[derive(Debug, Default)]
 pub(crate) struct ContentText<'a> {
     pub(crate) text: Option<Cow<'a, str>>,

@@ -1,4 +1,4 @@
-//! Requests for embeddings: only the model is looked at, and only the model is changed.
+//! Requests for embeddings: only the model is read, and only the model is changed.
 
 use std::borrow::Cow;
 
@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use crate::intake::{Body, IntakeError};
 use crate::splice::{Splices, place, quoted};
+use crate::step::Usage;
 
 /// The model that is asked for.
 ///
@@ -13,6 +14,21 @@ use crate::splice::{Splices, place, quoted};
 /// The body is no JSON object with a model.
 pub fn model(body: &[u8]) -> Result<Cow<'_, str>, IntakeError> {
     Ok(Body::of(body)?.model()?.0)
+}
+
+/// What an answer cost, where it says so.
+#[must_use]
+pub fn usage(answer: &[u8]) -> Option<Usage> {
+    #[derive(serde::Deserialize)]
+    struct Answer {
+        usage: Stated,
+    }
+    #[derive(serde::Deserialize)]
+    struct Stated {
+        prompt_tokens: u64,
+    }
+    let answer: Answer = serde_json::from_slice(answer).ok()?;
+    Some(Usage { input: answer.usage.prompt_tokens, ..Usage::default() })
 }
 
 /// The request for another model; every other byte stays. A body that cannot be read stays as it is.

@@ -24,16 +24,16 @@ use crate::failure::Failure;
 /// ```
 #[must_use]
 pub fn body(failure: &Failure<'_>) -> Bytes {
-    error_body(&said(failure))
+    error_body(&content(failure))
 }
 
 /// The same inside a stream, which ends with it.
 #[must_use]
 pub fn frame(failure: &Failure<'_>) -> Bytes {
-    error_frame(&said(failure))
+    error_frame(&content(failure))
 }
 
-fn said<'a>(failure: &Failure<'a>) -> ErrorBody<'a> {
+fn content<'a>(failure: &Failure<'a>) -> ErrorBody<'a> {
     let (kind, code) = words(failure.kind);
     ErrorBody {
         message: failure.message,

@@ -11,7 +11,9 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 
 use super::output::{MessageFields, UsageFields};
 use crate::Malformed;
-use crate::lenient::{Fields, Fill, Number, Object, Text, Truth, filled, otherwise, skip, without_halves};
+use crate::lenient::{
+    Fields, Fill, Number, Object, Text, Truthiness, filled, otherwise, skip, without_halves,
+};
 use crate::step::{CallPiece, Step};
 
 /// What this data says.
@@ -30,7 +32,7 @@ pub fn read(data: &str) -> Result<Step<'_>, Malformed> {
         return Ok(Step { done: true, ..Step::default() });
     }
     if trimmed.is_empty() {
-        // An event without data is no event; some servers send one as a sign of life.
+        // An event without data is no event; some servers send one as a keep-alive.
         return Ok(Step::default());
     }
     match filled::<Chunk<'_>>(trimmed) {
@@ -58,7 +60,7 @@ impl<'a> Fields<'a> for Chunk<'a> {
                 step.usage = step.usage.or(groq.spent.usage());
                 step.error |= groq.error;
             }
-            "error" => step.error |= map.next_value::<Truth>()?.0,
+            "error" => step.error |= map.next_value::<Truthiness>()?.0,
             // vLLM and Mistral send an error object without a wrapper.
             "object" => step.error |= map.next_value::<Text<'a>>()?.0.as_deref() == Some("error"),
             _ => skip(map)?,
@@ -78,7 +80,7 @@ impl<'a> Fields<'a> for Groq {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "usage" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
-            "error" => self.error = map.next_value::<Truth>()?.0,
+            "error" => self.error = map.next_value::<Truthiness>()?.0,
             _ => skip(map)?,
         }
         Ok(())
@@ -123,7 +125,7 @@ impl<'a> Visitor<'a> for Choices<'_, 'a> {
 #[derive(Default)]
 struct Choice<'a> {
     index: Option<u32>,
-    said: MessageFields<'a>,
+    message: MessageFields<'a>,
     finish: Option<Cow<'a, str>>,
     spent: UsageFields,
     error: bool,
@@ -135,13 +137,13 @@ impl<'a> Fields<'a> for Choice<'a> {
             "index" => self.index = map.next_value::<Number>()?.small(),
             // A few servers send whole messages as the pieces of a stream.
             "delta" | "message" => {
-                map.next_value_seed(Fill(&mut self.said))?;
+                map.next_value_seed(Fill(&mut self.message))?;
             }
             // Some relays send an empty reason in every chunk.
             "finish_reason" => self.finish = map.next_value::<Text<'a>>()?.full(),
             // Moonshot.
             "usage" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
-            "error" => self.error = map.next_value::<Truth>()?.0,
+            "error" => self.error = map.next_value::<Truthiness>()?.0,
             _ => skip(map)?,
         }
         Ok(())
@@ -151,11 +153,16 @@ impl<'a> Fields<'a> for Choice<'a> {
 /// Adds what a choice says to its step.
 fn take<'a>(step: &mut Step<'a>, choice: Choice<'a>, place: u32) {
     let index = choice.index.unwrap_or(place);
-    let said = choice.said;
-    if said.text.is_some() || said.reasoning || said.refusal || said.audio || !said.calls.is_empty() {
+    let message = choice.message;
+    if message.text.is_some()
+        || message.reasoning
+        || message.refusal
+        || message.audio
+        || !message.calls.is_empty()
+    {
         step.speaking |= 1_u128.checked_shl(index).unwrap_or(1 << 127);
     }
-    match (said.text, index) {
+    match (message.text, index) {
         (None, _) => {}
         (Some(text), 0) => match &mut step.text {
             None => step.text = Some(text),
@@ -163,14 +170,14 @@ fn take<'a>(step: &mut Step<'a>, choice: Choice<'a>, place: u32) {
         },
         (Some(_), _) => step.other_text = true,
     }
-    step.reasoning |= said.reasoning;
-    step.refusal |= said.refusal;
+    step.reasoning |= message.reasoning;
+    step.refusal |= message.refusal;
     if index == 0 {
-        step.thought = step.thought.take().or(said.thought);
-        step.refused = step.refused.take().or(said.refused);
+        step.thought = step.thought.take().or(message.thought);
+        step.refused = step.refused.take().or(message.refused);
     }
-    step.audio |= said.audio;
-    for (place, call) in (0..).zip(said.calls) {
+    step.audio |= message.audio;
+    for (place, call) in (0..).zip(message.calls) {
         step.calls.push(CallPiece {
             choice: index,
             index: call.index.unwrap_or(place),

@@ -19,7 +19,7 @@ pub use crate::writer::{Head, WholeCall};
 /// The end of a stream. Never after an error: a client would take the cut text for a whole answer.
 pub const DONE: &[u8] = b"data: [DONE]\n\n";
 
-/// Keeps a silent stream open. Says nothing.
+/// A keep-alive comment: it keeps a silent stream open.
 pub const COMMENT: &[u8] = b": keep-alive\n\n";
 
 /// What an error says.
@@ -33,19 +33,19 @@ pub struct ErrorBody<'a> {
     pub code: Option<&'a str>,
     /// The field it is about.
     pub param: Option<&'a str>,
-    /// What Koboshi has to say beyond that.
+    /// Koboshi's own object.
     pub koboshi: Option<&'a Value>,
 }
 
-/// The first chunk of an answer: who speaks. With what is to be said of the answer as a whole, where there is something.
+/// The first chunk of an answer, with its role, and with Koboshi's own object where there is one.
 #[must_use]
 pub fn role_chunk(head: &Head, koboshi: Option<&Value>) -> Bytes {
     let delta = Delta { role: Some("assistant"), content: Some(""), ..Delta::default() };
     frame(&Chunk { koboshi, ..Chunk::of(head, &[piece(delta, None)]) })
 }
 
-/// A piece of what the model says: text, thinking in the name that most compatible servers have for it, refusal.
-pub(super) fn said_chunk(
+/// A piece of the model's output: text, thinking in the name that most compatible servers have for it, refusal.
+pub(super) fn content_chunk(
     head: &Head,
     text: Option<&str>,
     thought: Option<&str>,
@@ -84,7 +84,7 @@ pub fn usage_chunk(head: &Head, usage: &Usage) -> Bytes {
     frame(&Chunk { usage: Some(UsageJson::of(usage)), ..Chunk::of(head, &[]) })
 }
 
-/// A chunk that says nothing: keeps a stream open for clients that cannot read comments.
+/// An empty chunk: keeps a stream open for clients that cannot read comments.
 #[must_use]
 pub fn empty_chunk(head: &Head) -> Bytes {
     frame(&Chunk::of(head, &[piece(Delta::default(), None)]))
@@ -336,7 +336,7 @@ impl<'a> ErrorEnvelope<'a> {
     }
 }
 
-/// A reason in the words of this dialect. One that it does not know says that something is missing: never that all is well.
+/// A finish reason in this dialect. One that it does not know becomes a reason for a cut answer, never `stop`.
 pub(super) fn finish_word(reason: &str, in_old_form: bool) -> &str {
     match reason {
         finish::TOOL_CALLS | finish::FUNCTION_CALL if in_old_form => finish::FUNCTION_CALL,

@@ -15,23 +15,23 @@ pub use crate::intake::IntakeError;
 
 /// A body taken apart.
 #[derive(Debug)]
-pub(crate) struct Top<'a> {
+pub(crate) struct RequestFields<'a> {
     pub(crate) body: &'a str,
     /// All fields but the messages, raw, in their order.
     fields: Vec<(Cow<'a, str>, &'a RawValue)>,
-    messages: Option<(From<'a>, Messages<'a>)>,
+    messages: Option<(MessagesStart<'a>, Messages<'a>)>,
 }
 
 /// Where the list of messages begins. Its own text is never held as a whole: reading it twice would cost as much again.
 #[derive(Debug, Clone, Copy)]
-enum From<'a> {
+enum MessagesStart<'a> {
     /// Behind this key.
     Key(&'a str),
     /// With this value, where the key is written with escapes.
     Value(&'a str),
 }
 
-impl<'a> Top<'a> {
+impl<'a> RequestFields<'a> {
     /// Takes a body apart.
     pub(crate) fn of(body: &'a [u8]) -> Result<Self, IntakeError> {
         let body =
@@ -76,10 +76,10 @@ impl<'a> Top<'a> {
         let (from, messages) = self.messages.take().ok_or(IntakeError::Missing("messages"))?;
         let body = self.body.as_bytes();
         let start = match from {
-            From::Key(key) => {
+            MessagesStart::Key(key) => {
                 place(body, key).map(|key| after_spaces(body, after_spaces(body, key.end + 1) + 1))
             }
-            From::Value(value) => place(body, value).map(|value| value.start),
+            MessagesStart::Value(value) => place(body, value).map(|value| value.start),
         };
         Ok((start.unwrap_or(0), messages))
     }
@@ -89,7 +89,7 @@ impl<'a> Top<'a> {
 struct TopFields<'a> {
     is_object: bool,
     fields: Vec<(Cow<'a, str>, &'a RawValue)>,
-    messages: Option<(From<'a>, Messages<'a>)>,
+    messages: Option<(MessagesStart<'a>, Messages<'a>)>,
     messages_twice: bool,
 }
 
@@ -111,10 +111,13 @@ impl<'a> Visitor<'a> for TopVisitor {
             }
             found.messages_twice |= found.messages.is_some();
             found.messages = Some(match name {
-                Cow::Borrowed(key) => (From::Key(key), map.next_value()?),
+                Cow::Borrowed(key) => (MessagesStart::Key(key), map.next_value()?),
                 Cow::Owned(_) => {
                     let raw: &'a RawValue = map.next_value()?;
-                    (From::Value(raw.get()), serde_json::from_str(raw.get()).map_err(A::Error::custom)?)
+                    (
+                        MessagesStart::Value(raw.get()),
+                        serde_json::from_str(raw.get()).map_err(A::Error::custom)?,
+                    )
                 }
             });
         }

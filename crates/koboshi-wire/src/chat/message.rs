@@ -8,9 +8,9 @@ use serde_json::value::RawValue;
 
 use super::content;
 use crate::intake::{Expected, IntakeError, MAX_DEPTH, is_deeper};
-use crate::lenient::{Fields, Maybe, is_full, otherwise, text_of};
+use crate::lenient::{Fields, OptionalObject, is_full, otherwise, text_of};
 
-/// Who speaks in a message.
+/// The role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Role {
@@ -32,7 +32,7 @@ pub enum Role {
 /// A message of a request, its parts raw.
 #[derive(Debug, Default)]
 pub struct Message<'a> {
-    /// Who speaks.
+    /// The role.
     pub role: Role,
     /// A text or a list of parts, raw; none where it is `null` or absent.
     pub content: Option<&'a RawValue>,
@@ -48,7 +48,7 @@ pub struct Message<'a> {
     pub refusal: Option<&'a RawValue>,
     /// What the model thought, under any of its names, raw.
     pub reasoning: Option<&'a RawValue>,
-    /// An earlier answer's sound, raw.
+    /// An earlier answer's audio, raw.
     pub audio: Option<&'a RawValue>,
     /// A relay's own record of the thinking stands beside it.
     pub(super) has_details: bool,
@@ -65,7 +65,7 @@ impl<'a> Message<'a> {
         content::text(self.content?)
     }
 
-    /// Whether it is an answer that the model is to go on with, not one that calls tools.
+    /// Whether it is an answer that the model is to continue, not one that calls tools.
     pub(super) fn is_prefill(&self) -> bool {
         self.role == Role::Assistant && self.tool_calls.is_none() && self.function_call.is_none()
     }
@@ -127,7 +127,7 @@ pub(crate) enum Messages<'a> {
     #[default]
     NotList,
     /// A list.
-    Listed(Vec<Maybe<Message<'a>>>),
+    Listed(Vec<OptionalObject<Message<'a>>>),
 }
 
 impl<'a> Messages<'a> {
@@ -140,7 +140,7 @@ impl<'a> Messages<'a> {
             }
             Self::Listed(found) => found,
         };
-        let each = found.into_iter().enumerate().map(|(index, Maybe(message))| match message {
+        let each = found.into_iter().enumerate().map(|(index, OptionalObject(message))| match message {
             None => Err(IntakeError::NotObject { list: "messages", index }),
             Some(message) if !message.has_role => Err(IntakeError::NoRole { list: "messages", index }),
             Some(message) if message.is_too_deep => Err(IntakeError::TooDeep),

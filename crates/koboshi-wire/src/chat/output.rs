@@ -1,11 +1,11 @@
-//! What a model said in one message, whole or in pieces: the part that chunks and answers have in common.
+//! What a model wrote in one message, whole or in pieces: the part that chunks and answers have in common.
 
 use std::borrow::Cow;
 
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use crate::lenient::{Fields, List, Number, Object, Text, Truth, arguments_of, is_full, skip, text_of};
+use crate::lenient::{Fields, List, Number, Object, Text, Truthiness, arguments_of, is_full, skip, text_of};
 use crate::step::Usage;
 use crate::tally::{Details, Tally};
 
@@ -35,16 +35,16 @@ impl<'a> Fields<'a> for MessageFields<'a> {
             "reasoning_content" | "reasoning" | "reasoning_text" | "thinking" => {
                 let raw: &'a RawValue = map.next_value()?;
                 self.reasoning |= is_full(raw);
-                // Some servers say it twice, under two names.
+                // Some servers send it twice, under two names.
                 self.thought = self.thought.take().or_else(|| text_of(raw).filter(|text| !text.is_empty()));
             }
-            "reasoning_details" => self.reasoning |= map.next_value::<Truth>()?.0,
+            "reasoning_details" => self.reasoning |= map.next_value::<Truthiness>()?.0,
             "refusal" => {
                 let raw: &'a RawValue = map.next_value()?;
                 self.refusal = is_full(raw);
                 self.refused = text_of(raw).filter(|text| !text.is_empty());
             }
-            "audio" => self.audio = map.next_value::<Truth>()?.0,
+            "audio" => self.audio = map.next_value::<Truthiness>()?.0,
             "tool_calls" => {
                 let List(calls) = map.next_value::<List<Object<CallFields<'a>>>>()?;
                 self.calls.extend(calls.into_iter().map(|Object(call)| call));
@@ -117,7 +117,7 @@ impl<'a> Fields<'a> for Function<'a> {
 pub(crate) struct UsageFields(Tally);
 
 impl UsageFields {
-    /// The cost, if any was told.
+    /// The cost, if any was stated.
     pub(crate) fn usage(&self) -> Option<Usage> {
         self.0.usage()
     }
@@ -125,21 +125,21 @@ impl UsageFields {
 
 impl<'a> Fields<'a> for UsageFields {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        let Self(told) = self;
+        let Self(counts) = self;
         match name {
-            "prompt_tokens" => told.input = map.next_value::<Number>()?.0,
-            "completion_tokens" => told.output = map.next_value::<Number>()?.0,
+            "prompt_tokens" => counts.input = map.next_value::<Number>()?.0,
+            "completion_tokens" => counts.output = map.next_value::<Number>()?.0,
             // DeepSeek; Moonshot.
             "prompt_cache_hit_tokens" | "cached_tokens" => {
-                told.cached = told.cached.max(map.next_value::<Number>()?.0);
+                counts.cached = counts.cached.max(map.next_value::<Number>()?.0);
             }
             "prompt_tokens_details" => {
                 let Object(details) = map.next_value::<Object<Details>>()?;
-                told.cached = told.cached.max(details.cached);
-                told.stored = details.stored;
+                counts.cached = counts.cached.max(details.cached);
+                counts.stored = details.stored;
             }
             "completion_tokens_details" => {
-                told.reasoning = map.next_value::<Object<Details>>()?.0.reasoning;
+                counts.reasoning = map.next_value::<Object<Details>>()?.0.reasoning;
             }
             _ => skip(map)?,
         }

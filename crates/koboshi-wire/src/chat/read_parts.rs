@@ -1,7 +1,7 @@
 //! The parts of a chat message in the internal form.
 //!
 //! Data URLs are taken apart, because other dialects want media type and data by themselves. A part that has no place in the form is named, and
-//! is needed: it is what the model was to look at.
+//! is needed: the model was asked about it.
 
 use std::borrow::Cow;
 
@@ -91,7 +91,7 @@ fn file<'a>(found: &Raw<'a>, at: impl Fn() -> String, left: &mut Vec<Omission>) 
     let media = if is_data(&data) {
         data_url(&data).map(|(media_type, data)| Media { media_type, data, name: name.clone() })
     } else {
-        // Bare base64 is taken too; what it is must then be told by the name.
+        // Bare base64 is taken too; then the file name must show what it is.
         let pdf = name.as_deref().is_none_or(|name| name.to_ascii_lowercase().ends_with(".pdf"));
         let media_type = if pdf { "application/pdf" } else { "application/octet-stream" };
         Some(Media { media_type: media_type.into(), data, name: name.clone() })

@@ -1,7 +1,7 @@
 //! A chat request in the internal form.
 //!
 //! What has no place in the form is named. It may be dropped where it changes how well, how fast or how cheap the answer comes, or what the
-//! provider keeps of it; it is needed where the client waits for something that would not come: probabilities, sound, several
+//! provider keeps of it; it is needed where the client waits for something that would not come: probabilities, audio, several
 //! answers, a search.
 
 use std::borrow::Cow;
@@ -94,7 +94,7 @@ impl<'a> ChatRequest<'a> {
         }
     }
 
-    /// Sound is wanted if the modalities say so; the voice alone asks for nothing.
+    /// Audio is wanted only if the modalities list it; the `audio` settings alone ask for nothing.
     fn name_sound(&self, name: &str, raw: &'a RawValue, left: &mut Vec<Omission>) {
         let all = if name == "modalities" { list(raw).unwrap_or_default() } else { Vec::new() };
         if all.into_iter().filter_map(text_of).any(|kind| kind != "text") {
@@ -134,7 +134,7 @@ impl<'a> ChatRequest<'a> {
         let (at, raw) = match (self.raw("tool_choice"), self.raw("function_call")) {
             (Some(raw), _) => ("tool_choice", raw),
             (None, Some(raw)) => ("function_call", raw),
-            (None, None) => return Choice::Unsaid,
+            (None, None) => return Choice::Unspecified,
         };
         let chosen = match text_of(raw) {
             Some(word) => mode(&word),
@@ -149,7 +149,7 @@ impl<'a> ChatRequest<'a> {
         };
         chosen.unwrap_or_else(|| {
             left.push(Omission::needed("needs_tool_choice", at));
-            Choice::Unsaid
+            Choice::Unspecified
         })
     }
 
@@ -212,11 +212,11 @@ impl<'a> ChatRequest<'a> {
                     return Thinking::Off;
                 }
                 if reasoning.get("effort").is_none() {
-                    return if is_full(raw) { Thinking::Adaptive } else { Thinking::Unsaid };
+                    return if is_full(raw) { Thinking::Adaptive } else { Thinking::Unspecified };
                 }
                 ("reasoning", reasoning.text("effort"))
             }
-            (None, None) => return Thinking::Unsaid,
+            (None, None) => return Thinking::Unspecified,
         };
         match word.as_deref() {
             Some("none") => Thinking::Off,
@@ -227,7 +227,7 @@ impl<'a> ChatRequest<'a> {
             Some("xhigh" | "max") => Thinking::Effort(Effort::Max),
             _ => {
                 left.push(Omission::dropped("drop_reasoning_effort", at));
-                Thinking::Unsaid
+                Thinking::Unspecified
             }
         }
     }
@@ -247,7 +247,7 @@ fn free_tool<'a>(custom: &Raw<'a>) -> Option<Tool<'a>> {
     Some(Tool { name: custom.full("name")?, description, input: ToolInput::FreeText, strict: None })
 }
 
-/// A choice that is one word. Mistral says `any`.
+/// A choice that is one word. Mistral writes `any`.
 fn mode<'a>(word: &str) -> Option<Choice<'a>> {
     match word {
         "auto" => Some(Choice::Auto),
@@ -257,8 +257,8 @@ fn mode<'a>(word: &str) -> Option<Choice<'a>> {
     }
 }
 
-/// Only some of the tools may be called: then only these are offered. The others stay out of sight, which is what was asked, though a prompt
-/// cache will notice.
+/// Only some of the tools may be called: then only these are offered. The others are hidden, as was asked, though a prompt
+/// cache then has to be built again.
 fn narrowed<'a>(
     allowed: &Raw<'a>,
     tools: &mut Vec<Tool<'a>>,

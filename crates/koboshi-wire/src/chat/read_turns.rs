@@ -23,7 +23,7 @@ pub(super) struct Reader<'a> {
     made: usize,
     /// Name of the tool, and whether it takes free text, by id of the call.
     known: HashMap<Cow<'a, str>, (Cow<'a, str>, bool)>,
-    open: Open<'a>,
+    open: UnansweredCalls<'a>,
     /// The last message was a result.
     in_results: bool,
 }
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
         if message.has_details {
             self.left.push(Omission::dropped("drop_reasoning_details", format!("messages[{index}]")));
         }
-        // An earlier answer's sound: only its provider still has it.
+        // An earlier answer's audio: only its provider still has it.
         if message.audio.is_some_and(is_full) {
             self.left.push(Omission::needed("needs_audio", format!("messages[{index}].audio")));
         }
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
 
 /// Calls that had no id of their own and no result yet.
 #[derive(Debug, Default)]
-struct Open<'a> {
+struct UnansweredCalls<'a> {
     /// Their ids, oldest first; none where a result has come.
     all: Vec<Option<Cow<'a, str>>>,
     /// All before have their results.
@@ -172,13 +172,13 @@ struct Open<'a> {
     by_name: HashMap<Cow<'a, str>, VecDeque<usize>>,
 }
 
-impl<'a> Open<'a> {
+impl<'a> UnansweredCalls<'a> {
     fn add(&mut self, id: Cow<'a, str>, name: Cow<'a, str>) {
         self.by_name.entry(name).or_default().push_back(self.all.len());
         self.all.push(Some(id));
     }
 
-    /// The oldest of this name, or of any if none is said. Each call is looked at a few times in all.
+    /// The oldest of this name, or of any if no name is given. The total work is linear in the number of calls.
     fn take(&mut self, name: Option<&str>) -> Option<Cow<'a, str>> {
         if let Some(name) = name {
             let queue = self.by_name.get_mut(name)?;

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use serde_json::value::RawValue;
 
 use super::content::{self, Weight};
-use super::intake::{IntakeError, Top};
+use super::intake::{IntakeError, RequestFields};
 use super::tools::{Offer, kind_of};
 use crate::form::{BYTES_PER_TOKEN, TOKENS_OF_ENCODED};
 use crate::intake::{after_spaces, fields, metadata_of, stream_of};
@@ -39,7 +39,7 @@ pub use crate::form::{GuardCall, JsonNeed, Needs};
 /// ```
 #[derive(Debug)]
 pub struct ChatRequest<'a> {
-    pub(super) top: Top<'a>,
+    pub(super) top: RequestFields<'a>,
     model: Cow<'a, str>,
     stream: bool,
     include_usage: bool,
@@ -57,7 +57,7 @@ impl<'a> ChatRequest<'a> {
     /// # Errors
     /// What cannot be understood, with its place.
     pub fn parse(body: &'a [u8]) -> Result<Self, IntakeError> {
-        let mut top = Top::of(body)?;
+        let mut top = RequestFields::of(body)?;
         let (model, _) = top.model()?;
         let (start, messages) = top.messages()?;
         let messages = messages.taken()?;
@@ -100,7 +100,7 @@ impl<'a> ChatRequest<'a> {
         self.number("max_completion_tokens").or_else(|| self.number("max_tokens"))
     }
 
-    /// Whether parallel tool calls are allowed, where it is said.
+    /// Whether parallel tool calls are allowed, where the request states it.
     #[must_use]
     pub fn parallel_tool_calls(&self) -> Option<bool> {
         match self.raw("parallel_tool_calls")?.get() {
@@ -140,7 +140,7 @@ impl<'a> ChatRequest<'a> {
         self.top.get(name)
     }
 
-    /// A limit or a level that says nothing, in the way of a translation.
+    /// A limit or a level that cannot be understood, so that the request cannot be translated.
     pub(crate) fn unreadable_number(&self) -> Option<IntakeError> {
         NUMBERS.into_iter().find_map(|name| numbers::error(name, self.raw(name)?.get()))
     }

@@ -1,7 +1,7 @@
 //! Changes a request where it must be changed, and leaves every other byte as the client wrote it.
 //!
-//! Byte-exact on purpose: prompt caches of providers look at the text, and fields that we do not know must pass. Each wish is
-//! noted and [`Rewrite::finish`] makes them all in one pass; where nothing was wished, or everything is so already, the
+//! Byte-exact on purpose: prompt caches of providers compare the text, and fields that we do not know must pass. Each change is
+//! noted and [`Rewrite::finish`] makes them all in one pass; where no change was requested, or everything is so already, the
 //! same bytes come back uncopied. Appended messages keep their order.
 //!
 //! *Not here*: other dialects, and taking messages away.
@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 
 use super::frames::WholeCall;
 use super::request::{ChatRequest, Message};
+use crate::common::rewrites;
 use crate::raw::is_object;
 use crate::splice::{Splices, place, quoted};
 
-/// Wished changes of one request.
+/// The requested changes of one request.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -31,18 +32,19 @@ pub struct Rewrite<'a> {
     request: &'a ChatRequest<'a>,
     body: &'a Bytes,
     model: Option<String>,
+    /// Without a stream there are no stream options either: providers refuse them.
     stream: Option<bool>,
     include_usage: bool,
     /// Fields of the top level and their JSON.
     fields: Vec<(&'static str, String)>,
     notes: Vec<String>,
-    /// Goes on with the last message.
+    /// Text that continues the last message.
     continued: String,
     /// Messages to be appended, as JSON.
     appended: Vec<String>,
 }
 
-/// A broken call and what the model is told about it.
+/// A broken call and the correction that the model gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Correction<'a> {
     /// The call as the model made it.
@@ -50,6 +52,8 @@ pub struct Correction<'a> {
     /// What is wrong with it.
     pub correction: &'a str,
 }
+
+rewrites!(Rewrite);
 
 impl<'a> Rewrite<'a> {
     /// No change yet. `body` is what the request was read from.
@@ -66,18 +70,6 @@ impl<'a> Rewrite<'a> {
             continued: String::new(),
             appended: Vec::new(),
         }
-    }
-
-    /// Asks for this model.
-    pub fn model(&mut self, name: &str) -> &mut Self {
-        self.model = Some(name.to_owned());
-        self
-    }
-
-    /// Asks for a stream or for a whole answer. Without a stream there are no stream options either: providers refuse them.
-    pub fn stream(&mut self, stream: bool) -> &mut Self {
-        self.stream = Some(stream);
-        self
     }
 
     /// Asks for the usage at the end of the stream.
@@ -125,19 +117,13 @@ impl<'a> Rewrite<'a> {
         self
     }
 
-    /// Adds a paragraph to the last result of a tool, where the model reads next. Without one nothing is added.
-    pub fn append_to_last_tool_result(&mut self, text: &str) -> &mut Self {
-        self.notes.push(text.to_owned());
-        self
-    }
-
     /// Adds a message at the end.
     pub fn append_message(&mut self, message: &Value) -> &mut Self {
         self.appended.push(message.to_string());
         self
     }
 
-    /// Lets the model go on with this text. If the client's own last message is such a beginning, it is made longer.
+    /// Lets the model continue this text. If the client's own last message is such a beginning, it is made longer.
     pub fn prefill(&mut self, text: &str) -> &mut Self {
         let last =
             self.request.messages.last().filter(|message| message.is_prefill() && message.content.is_some());
@@ -149,7 +135,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Shows the model what it said and its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON
+    /// Shows the model its text and its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON
     /// object are shown as an empty one: many servers refuse a history with broken arguments, and the correction quotes them.
     pub fn append_exchange(&mut self, text: &str, broken: &[Correction<'_>]) -> &mut Self {
         let text = Some(text).filter(|text| !text.trim().is_empty());

@@ -1,10 +1,10 @@
 //! A whole answer as the stream that was asked for: some compatible servers do not know `stream`, and answer well all the same.
 //!
-//! The frames say what the answer says and in its own words: every field of a message becomes a field of a delta, also one that only this vendor has.
+//! The frames carry the same fields as the answer: every field of a message becomes a field of a delta, also one that only this vendor has.
 //! What the frames mean is then judged like that of any other stream. A body that was read to its end is whole, so a choice that does not
 //! say why it ended has ended.
 //!
-//! Fields are borrowed as the text they are. What stands beside the choices is said again in every frame, so both are bounded: otherwise
+//! Fields are borrowed as the text they are. The fields beside the choices are repeated in every frame, so both are bounded: otherwise
 //! a few megabytes of an answer would become as many times more as it has choices.
 
 use std::borrow::Cow;
@@ -20,13 +20,13 @@ use crate::lenient::{text_of, without_halves};
 use crate::raw::{Raw, list};
 use crate::splice::quoted;
 
-type Named<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+type RawMembers<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 /// Choices of one answer; no server gives more.
-const MOST_CHOICES: usize = 1024;
-/// Bytes of all that stands beside the choices. Of more, only what clients look for is said.
-const LARGEST_HEAD: usize = 4 * 1024;
-const LOOKED_FOR: [&str; 5] = ["id", "created", "model", "system_fingerprint", "service_tier"];
+const MAX_CHOICES: usize = 1024;
+/// Bytes of all that stands beside the choices. Of more, only the fields that clients read are kept.
+const MAX_HEAD: usize = 4 * 1024;
+const KEPT_FIELDS: [&str; 5] = ["id", "created", "model", "system_fingerprint", "service_tier"];
 
 /// The frames of a stream that says the same as this answer: role, content, ends, cost, terminal mark.
 /// None if it is no answer: no object, or one without a message in its choices.
@@ -62,7 +62,7 @@ struct Answer<'a> {
 impl<'a> Answer<'a> {
     fn of(raw: &'a RawValue) -> Option<Self> {
         let mut fields = named(raw)?;
-        let choices = list(fields.remove("choices")?).filter(|choices| choices.len() <= MOST_CHOICES)?;
+        let choices = list(fields.remove("choices")?).filter(|choices| choices.len() <= MAX_CHOICES)?;
         let usage = fields.remove("usage").filter(|usage| usage.get().starts_with('{'));
         fields.remove("object");
         let choices = (0_u32..).zip(choices).map(|(place, raw)| Choice::of(place, raw));
@@ -102,26 +102,26 @@ impl<'a> Answer<'a> {
 }
 
 /// The fields of an object by their names; of a name that comes twice the last counts.
-fn named(raw: &RawValue) -> Option<Named<'_>> {
+fn named(raw: &RawValue) -> Option<RawMembers<'_>> {
     raw.get().starts_with('{').then(|| fields(raw)).flatten().map(|all| all.into_iter().collect())
 }
 
-fn head(fields: &Named<'_>) -> String {
+fn head(fields: &RawMembers<'_>) -> String {
     let written = |fits: &dyn Fn(&str, &str) -> bool| -> String {
         let fields = fields.iter().filter(|(name, raw)| fits(name, raw.get()));
         fields.map(|(name, raw)| format!("{}:{},", quoted(name), raw.get())).collect()
     };
     let length: usize = fields.iter().map(|(name, raw)| name.len() + raw.get().len()).sum();
-    if length <= LARGEST_HEAD {
+    if length <= MAX_HEAD {
         return written(&|_, _| true);
     }
-    written(&|name, value| LOOKED_FOR.contains(&name) && value.len() <= LARGEST_HEAD / LOOKED_FOR.len())
+    written(&|name, value| KEPT_FIELDS.contains(&name) && value.len() <= MAX_HEAD / KEPT_FIELDS.len())
 }
 
 /// One choice of an answer.
 struct Choice<'a> {
     index: u64,
-    message: Named<'a>,
+    message: RawMembers<'a>,
     logprobs: Option<&'a RawValue>,
     reason: Cow<'a, str>,
 }
@@ -148,17 +148,17 @@ impl<'a> Choice<'a> {
         format!(r#"{{"index":{index},"delta":{delta},"logprobs":{logprobs},"finish_reason":{reason}}}"#)
     }
 
-    /// All that the message says but who speaks, which was said before.
+    /// All fields of the message except the role, which was sent before.
     fn delta(&self) -> String {
-        let said = self.message.iter().filter(|(name, _)| *name != "role").map(|(name, raw)| {
+        let fields = self.message.iter().filter(|(name, _)| *name != "role").map(|(name, raw)| {
             let calls = if name == "tool_calls" { numbered(raw) } else { None };
             format!("{}:{}", quoted(name), calls.as_deref().unwrap_or(raw.get()))
         });
-        format!("{{{}}}", said.collect::<Vec<_>>().join(","))
+        format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
     }
 }
 
-/// Pieces of a call are told apart by their number, which calls of a whole answer do not have.
+/// Pieces of a call are distinguished by their number, which calls of a whole answer do not have.
 fn numbered(calls: &RawValue) -> Option<String> {
     let calls = list(calls)?.into_iter().enumerate().map(|(place, call)| match Raw::of(call) {
         Some(fields) if !fields.has("index") => {
@@ -171,7 +171,7 @@ fn numbered(calls: &RawValue) -> Option<String> {
     Some(format!("[{}]", calls.collect::<Vec<_>>().join(",")))
 }
 
-fn usual_reason(message: &Named<'_>) -> &'static str {
+fn usual_reason(message: &RawMembers<'_>) -> &'static str {
     let has_calls =
         message.get("tool_calls").and_then(|raw| list(raw)).is_some_and(|calls| !calls.is_empty());
     match message.get("function_call") {
@@ -246,7 +246,7 @@ mod tests {
         );
     }
 
-    /// What stands beside the choices is said in every frame: a few megabytes would become terabytes.
+    /// The fields beside the choices are repeated in every frame: a few megabytes would become terabytes.
     #[test]
     fn an_answer_does_not_grow_by_its_choices() {
         let choice = json!({"message": {"content": "x"}});
@@ -255,7 +255,7 @@ mod tests {
         let written = frames(answer.to_string().as_bytes()).unwrap();
         assert!(written.len() < 100_000, "{}", written.len());
         assert!(steps(&answer).iter().any(|step| step.id.as_deref() == Some("a")));
-        let many = json!({"choices": vec![&choice; MOST_CHOICES + 1]});
+        let many = json!({"choices": vec![&choice; MAX_CHOICES + 1]});
         assert!(frames(many.to_string().as_bytes()).is_none());
     }
 

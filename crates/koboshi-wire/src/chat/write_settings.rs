@@ -1,4 +1,4 @@
-//! How an answer is drawn and how hard it is thought over, in the words and limits of the chat dialect.
+//! Sampling and effort, in the words and limits of the chat dialect.
 //!
 //! OpenAI's reasoning models refuse sampling parameters, so these are dropped by name. Budgets of thinking become the nearest effort. Which
 //! words of effort a model knows is one of its facts: `none` and `xhigh` came late.
@@ -13,12 +13,12 @@ use super::model::Flavor;
 use crate::form::{Effort, Form, Omission, Thinking};
 
 /// Budgets below these are little and usual thinking; above, it is much.
-const LITTLE: u64 = 4_096;
-const USUAL: u64 = 16_384;
+const LOW_BUDGET: u64 = 4_096;
+const MEDIUM_BUDGET: u64 = 16_384;
 /// The most stop sequences that OpenAI takes.
-const MOST_STOPS: usize = 4;
+const MAX_STOPS: usize = 4;
 
-/// The fields of a body that say it.
+/// The fields of a body for sampling and effort.
 #[derive(Serialize, Debug, Default)]
 pub(super) struct SamplingJson<'f> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +58,7 @@ impl<'f> SamplingJson<'f> {
             n: sampling.answers,
             reasoning_effort: effort(form, flavor, notes),
         };
-        if flavor.openai && drawn.stop.len() > MOST_STOPS {
+        if flavor.openai && drawn.stop.len() > MAX_STOPS {
             notes.add(Omission::needed("needs_stops", "stop"));
         }
         if flavor.refuses_sampling() {
@@ -76,7 +76,7 @@ impl<'f> SamplingJson<'f> {
             }
         }
         if !self.stop.is_empty() {
-            // The client looks for its text to end there.
+            // The client expects the text to end there.
             notes.add(Omission::needed("needs_stops", "stop"));
         }
     }
@@ -92,10 +92,10 @@ fn random_seed(seed: Option<i64>, flavor: Flavor, notes: &mut Notes) -> Option<u
     fitting
 }
 
-fn within(number: Option<f64>, least: f64, most: f64, rule: &'static str, notes: &mut Notes) -> Option<f64> {
+fn within(number: Option<f64>, min: f64, max: f64, rule: &'static str, notes: &mut Notes) -> Option<f64> {
     let number = number.filter(|number| number.is_finite())?;
-    let fitted = number.clamp(least, most);
-    if !(least..=most).contains(&number) {
+    let fitted = number.clamp(min, max);
+    if !(min..=max).contains(&number) {
         notes.add(Omission::dropped(rule, "sampling"));
     }
     Some(fitted)
@@ -103,21 +103,21 @@ fn within(number: Option<f64>, least: f64, most: f64, rule: &'static str, notes:
 
 fn effort(form: &Form<'_>, flavor: Flavor, notes: &mut Notes) -> Option<&'static str> {
     if flavor.thinks_or_calls() && !form.tools.is_empty() {
-        // Where nothing is said they think, and refuse the tools for it.
+        // Without the field these models think, and then refuse tools.
         if !matches!(form.thinking, Thinking::Off | Thinking::Budget(0)) {
             notes.add(Omission::dropped("drop_effort_beside_tools", "thinking"));
         }
         return Some("none");
     }
     let wanted = match form.thinking {
-        Thinking::Unsaid | Thinking::Adaptive => return None,
+        Thinking::Unspecified | Thinking::Adaptive => return None,
         // Nothing is lost where the model does not think.
         Thinking::Off | Thinking::Budget(0) => {
-            return flavor.reasoning.then(|| noted(least(flavor), notes));
+            return flavor.reasoning.then(|| noted(lowest_effort(flavor), notes));
         }
         Thinking::Effort(effort) => effort,
-        Thinking::Budget(tokens) if tokens < LITTLE => Effort::Low,
-        Thinking::Budget(tokens) if tokens < USUAL => Effort::Medium,
+        Thinking::Budget(tokens) if tokens < LOW_BUDGET => Effort::Low,
+        Thinking::Budget(tokens) if tokens < MEDIUM_BUDGET => Effort::Medium,
         Thinking::Budget(_) => Effort::High,
     };
     if !flavor.reasoning {
@@ -135,7 +135,7 @@ fn noted((word, is_exact): (&'static str, bool), notes: &mut Notes) -> &'static 
     word
 }
 
-/// The word for an effort, and whether it says just that.
+/// The word for an effort, and whether it is an exact one.
 pub(crate) fn nearest(flavor: Flavor, wanted: Effort) -> (&'static str, bool) {
     let wanted = wanted.into();
     let known = flavor.efforts().nearest(wanted);
@@ -143,7 +143,7 @@ pub(crate) fn nearest(flavor: Flavor, wanted: Effort) -> (&'static str, bool) {
 }
 
 /// As little thinking as the model knows, and whether that is none.
-pub(crate) fn least(flavor: Flavor) -> (&'static str, bool) {
-    let known = flavor.efforts().least();
+pub(crate) fn lowest_effort(flavor: Flavor) -> (&'static str, bool) {
+    let known = flavor.efforts().lowest();
     (known.name(), known == models::Effort::None)
 }

@@ -1,7 +1,7 @@
 //! The turns of a form as chat messages.
 //!
-//! Chat wants results right behind their calls, and pictures only from the user. So results of a turn come first, and pictures that stand
-//! elsewhere wait until all results are said and then come in a message of their own; the result says where to look. Thoughts are not said,
+//! Chat wants results right behind their calls, and images only from the user. So results of a turn come first, and images that stand
+//! elsewhere wait until all results are written and then come in a message of their own; the result says where to look. Thoughts are left out,
 //! except to those models that refuse their own calls without the thought before them.
 
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use crate::form::{
     names_json,
 };
 
-/// What stands in a result in place of a picture.
+/// What stands in a result in place of an image.
 const ELSEWHERE: &str = "[image: in the next message]";
 
 /// What stands where a thought must be and none is known.
@@ -50,7 +50,7 @@ enum Content<'f> {
 enum Piece<'f> {
     Text { text: &'f str },
     ImageUrl { image_url: Url<'f> },
-    InputAudio { input_audio: Sound<'f> },
+    InputAudio { input_audio: Audio<'f> },
     File { file: File<'f> },
 }
 
@@ -60,7 +60,7 @@ struct Url<'f> {
 }
 
 #[derive(Serialize, Debug)]
-struct Sound<'f> {
+struct Audio<'f> {
     data: &'f str,
     format: &'static str,
 }
@@ -103,7 +103,7 @@ pub(super) fn messages<'f>(form: &'f Form<'_>, flavor: Flavor, notes: &mut Notes
     let system = form.system.iter().map(AsRef::as_ref).chain(history.naming_json(form));
     let mut system = system.peekable();
     if system.peek().is_some() {
-        // One text: several system messages are more than many chat templates bear.
+        // One text: many chat templates fail on several system messages.
         let system = joined(system, "\n\n");
         history.push("system", Content::Text(system));
     }
@@ -119,9 +119,9 @@ struct History<'f, 'n> {
     flavor: Flavor,
     notes: &'n mut Notes,
     all: Vec<Message<'f>>,
-    /// Pictures and files that wait for the end of the results.
+    /// Images and files that wait for the end of the results.
     pending: Vec<Piece<'f>>,
-    /// Where we are.
+    /// The place in the form, for notes.
     at: String,
 }
 
@@ -137,7 +137,7 @@ impl<'f> History<'f, '_> {
         }
     }
 
-    /// What must be said of an answer in JSON, where nothing does.
+    /// The sentence that asks for JSON, where the conversation does not mention it.
     fn naming_json(&mut self, form: &Form<'_>) -> Option<&'static str> {
         let is_named =
             || form.system.iter().any(|text| names_json(text)) || form.turns.iter().any(Turn::names_json);
@@ -196,7 +196,7 @@ impl<'f> History<'f, '_> {
 
     fn assistant(&mut self, turn: &'f Turn<'_>) {
         self.flush();
-        let mut said = texts(turn);
+        let mut written = texts(turn);
         let mut message = Message { role: "assistant", ..Message::default() };
         let recalls = self.flavor.recalls && turn.parts.iter().any(|part| matches!(part, Part::Call(_)));
         if recalls {
@@ -211,7 +211,7 @@ impl<'f> History<'f, '_> {
                 Part::Refusal(words) if self.flavor.openai => message.refusal = Some(Cow::Borrowed(words)),
                 Part::Refusal(words) => {
                     self.note("say_refusal_as_text");
-                    said.push(words);
+                    written.push(words);
                 }
                 Part::Image(_) | Part::Media(_) => {
                     self.note("move_assistant_image");
@@ -221,17 +221,17 @@ impl<'f> History<'f, '_> {
                 Part::Outcome(_) => self.note("drop_misplaced_part"),
             }
         }
-        let is_empty = said.is_empty() && message.refusal.is_none() && message.tool_calls.is_empty();
-        if !said.is_empty() {
-            message.content = Content::Text(joined(said.into_iter(), "\n\n"));
+        let is_empty = written.is_empty() && message.refusal.is_none() && message.tool_calls.is_empty();
+        if !written.is_empty() {
+            message.content = Content::Text(joined(written.into_iter(), "\n\n"));
         }
-        // Only of what has been dropped nothing is left to say.
+        // A turn is empty only if everything in it was dropped.
         if !is_empty {
             self.all.push(message);
         }
     }
 
-    /// What was thought before the calls of a turn. Where that is not known, something stands there: an empty one counts as missing.
+    /// What was thought before the calls of a turn. Where that is not known, a placeholder stands there: an empty thought counts as missing.
     fn thought(&mut self, turn: &'f Turn<'_>) -> Cow<'f, str> {
         let thoughts = turn.parts.iter().filter_map(|part| match part {
             Part::Thought(thought) if !thought.hidden => Some(thought.text.as_ref()),
@@ -262,24 +262,24 @@ impl<'f> History<'f, '_> {
     }
 
     fn outcome(&mut self, outcome: &'f Outcome<'_>) {
-        let mut said: Vec<&'f str> = Vec::new();
+        let mut texts: Vec<&'f str> = Vec::new();
         for part in &outcome.parts {
             match part {
-                Part::Text(text) | Part::Refusal(text) => said.push(text),
+                Part::Text(text) | Part::Refusal(text) => texts.push(text),
                 Part::Image(_) | Part::Media(_) => {
                     self.note("move_tool_image");
-                    said.push(ELSEWHERE);
+                    texts.push(ELSEWHERE);
                     let piece = self.piece(part);
                     self.pending.extend(piece);
                 }
                 Part::Call(_) | Part::Outcome(_) | Part::Thought(_) => self.note("drop_misplaced_part"),
             }
         }
-        let mut text = joined(said.into_iter(), "\n");
+        let mut text = joined(texts.into_iter(), "\n");
         if outcome.failed == Some(true) {
             self.note("drop_error_flag");
             if text.is_empty() {
-                // The flag was all that the result said.
+                // The error flag was all that the result had.
                 text = Cow::Borrowed("error");
             }
         }
@@ -311,7 +311,7 @@ impl<'f> History<'f, '_> {
             _ => None,
         };
         if let Some(format) = format {
-            return Some(Piece::InputAudio { input_audio: Sound { data: &media.data, format } });
+            return Some(Piece::InputAudio { input_audio: Audio { data: &media.data, format } });
         }
         if media.media_type.starts_with("audio/") || media.media_type.starts_with("video/") {
             self.notes.add(Omission::needed("needs_media", self.at.clone()));

@@ -1,6 +1,6 @@
-//! Our own frames for a client of the chat dialect, from what an upstream of any dialect says.
+//! Our own frames for a client of the chat dialect, from the steps of an upstream of any dialect.
 //!
-//! Frames of the upstream that pass as they are and frames of ours make one stream, so the writer also hears what has passed: calls go on in
+//! Frames of the upstream that pass as they are and frames of ours make one stream, so the writer must also note what has passed: calls continue in
 //! their numbers, and nothing is opened or ended twice. Thinking is written as `reasoning_content`, the name that most compatible
 //! servers and clients have for it; the dialect has no place for signatures.
 //!
@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::error;
 use super::frames::{
-    COMMENT, DONE, calls_chunk_from, empty_chunk, finish_chunk, finish_word, function_chunk, role_chunk,
-    said_chunk, usage_chunk,
+    COMMENT, DONE, calls_chunk_from, content_chunk, empty_chunk, finish_chunk, finish_word, function_chunk,
+    role_chunk, usage_chunk,
 };
 use crate::failure::Failure;
 use crate::step::{Step, Usage};
@@ -44,7 +44,7 @@ impl Writer {
         Self { head, ..Self::default() }
     }
 
-    /// Says what it cost at the end, as the client asked.
+    /// Sends the usage at the end, as the client asked.
     #[must_use]
     pub fn include_usage(mut self, wanted: bool) -> Self {
         self.include_usage = wanted;
@@ -77,7 +77,7 @@ impl Writer {
         }
     }
 
-    /// What stands before content, with what is to be said of the answer as a whole. Nothing if it is open.
+    /// What stands before content, with Koboshi's own object where there is one. Nothing if the answer is open.
     pub fn open(&mut self, koboshi: Option<&Value>) -> Bytes {
         if std::mem::replace(&mut self.is_open, true) {
             Bytes::new()
@@ -87,14 +87,14 @@ impl Writer {
     }
 
     /// Text, thinking and refusal of a step of any dialect; never its calls, its end or its cost.
-    pub fn say(&mut self, step: &Step<'_>) -> Bytes {
+    pub fn write_step(&mut self, step: &Step<'_>) -> Bytes {
         let (text, thought) = (step.text.as_deref(), step.thought.as_deref());
         let refused = step.refused.as_deref();
         if text.is_none() && thought.is_none() && refused.is_none() {
             return Bytes::new();
         }
-        let said = said_chunk(&self.head, text, thought, refused);
-        self.after_opening(&said)
+        let chunk = content_chunk(&self.head, text, thought, refused);
+        self.after_opening(&chunk)
     }
 
     /// Whole tool calls. The old form has room for one; several go out in the new form.
@@ -135,7 +135,7 @@ impl Writer {
         error::frame(failure)
     }
 
-    /// Keeps a silent stream open. Says nothing.
+    /// A keep-alive: keeps a silent stream open.
     pub fn keep_alive(&mut self) -> Bytes {
         if self.frames_only { empty_chunk(&self.head) } else { Bytes::from_static(COMMENT) }
     }

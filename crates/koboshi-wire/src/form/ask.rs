@@ -5,7 +5,7 @@
 //! with its result by id within its own answer, because some servers use the same ids in each. Calls without a result
 //! are left out: nothing has happened yet.
 //!
-//! Results of tools are said by the user's side, so it takes a look to tell who wrote: texts beside or after results are the user's,
+//! Results of tools are in turns of the user's role, so it must be decided who wrote a text: texts beside or after results are the user's,
 //! images alone are the results' second half, because some dialects cannot put them there. An image is part of an answer by its hash:
 //! a screenshot that differs is another answer.
 
@@ -20,10 +20,10 @@ use crate::step::join;
 
 /// Bytes for one token, roughly, in text and JSON.
 pub(crate) const BYTES_PER_TOKEN: usize = 4;
-/// What an image, a sound or a file is counted as: its bytes say nothing.
+/// The tokens that an image, audio or a file is counted as: its bytes do not show them.
 pub(crate) const TOKENS_OF_ENCODED: usize = 1000;
 /// At most this many calls of a turn are read. The guard looks back on fewer.
-pub(crate) const MOST_READ: usize = 300;
+const MAX_CALLS_READ: usize = 300;
 
 /// What a target must be able to do for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -36,7 +36,7 @@ pub struct Needs {
     pub json: JsonNeed,
     /// The last message is the assistant's: the answer continues it.
     pub prefill: bool,
-    /// The most tokens that may come back, where it is said.
+    /// The most tokens that may come back, where the request states it.
     pub output: Option<u64>,
     /// About how many tokens are sent.
     pub input_tokens: u64,
@@ -63,7 +63,7 @@ pub struct GuardCall<'a> {
     pub args: Cow<'a, str>,
     /// What came back.
     pub output: Cow<'a, str>,
-    /// Whether the tool failed, where the dialect says it.
+    /// Whether the tool failed, where the dialect states it.
     pub is_error: Option<bool>,
     /// Number of the user turn.
     pub turn: u32,
@@ -113,7 +113,7 @@ impl Form<'_> {
         }
     }
 
-    /// Whether the conversation ends with an answer that the model is to go on with, not one that calls tools.
+    /// Whether the conversation ends with an answer that the model is to continue, not one that calls tools.
     pub(crate) fn is_prefilled(&self) -> bool {
         self.turns.last().is_some_and(|turn| {
             turn.role == Role::Assistant && !turn.parts.iter().any(|part| matches!(part, Part::Call(_)))
@@ -159,36 +159,10 @@ impl Form<'_> {
         let written = (0..self.turns.len()).rev().find(|index| self.is_real_user(*index));
         // A text beside results was written after them.
         let start = written.map_or(0, |at| at + 1);
-        let turn = self.turn();
-        let mut answers = Vec::new();
-        let (mut read, mut end, mut index) = (0, self.turns.len(), self.turns.len());
-        let is_answer = |index: usize| self.turns.get(index).is_some_and(|turn| turn.role == Role::Assistant);
-        while index > start {
-            index -= 1;
-            if !is_answer(index) {
-                continue;
-            }
-            let last = index;
-            while index > start && is_answer(index - 1) {
-                index -= 1;
-            }
-            let asked = self.turns.get(index..=last).unwrap_or_default();
-            let results = self.turns.get(last + 1..end).unwrap_or_default();
-            end = index;
-            let batch = u32::try_from(index).unwrap_or(u32::MAX);
-            let blank = GuardCall { turn, batch, ..GuardCall::default() };
-            let calls = if read < MOST_READ {
-                paired(asked, results, &blank)
-            } else {
-                counted(asked, results, &blank)
-            };
-            read += calls.len();
-            answers.push(calls);
-        }
-        answers.into_iter().rev().flatten().collect()
+        calls_since(&self.turns, start, self.turn(), |turn| turn.role == Role::Assistant, paired, counted)
     }
 
-    /// Whether a user wrote in this turn. Pictures alone right after results belong to these.
+    /// Whether a user wrote in this turn. Images alone right after results belong to these.
     pub(crate) fn is_real_user(&self, index: usize) -> bool {
         let Some(turn) = self.turns.get(index).filter(|turn| turn.role == Role::User) else { return false };
         let before = index.checked_sub(1).and_then(|before| self.turns.get(before));
@@ -203,17 +177,17 @@ impl Form<'_> {
     }
 }
 
-/// Whether a text beside results is the client program's own word to the model. Coding agents add such to every few results, and
+/// Whether a text beside results is the client program's own note to the model. Coding agents add one to every few results, and
 /// the user has not written.
 fn is_reminder(text: &str) -> bool {
     let text = text.trim();
     text.starts_with("<system-reminder>") && text.ends_with("</system-reminder>")
 }
 
-/// What is said where an answer in JSON is asked for and the conversation does not name it.
+/// The sentence that is added where an answer in JSON is asked for and the conversation does not mention JSON.
 pub(crate) const ASKS_FOR_JSON: &str = "Answer with one JSON object and nothing else.";
 
-/// Whether a text names JSON, in whatever letters: OpenAI, and those who copy it, refuse to answer in it where nothing does.
+/// Whether a text names JSON, in either case: OpenAI, and the servers that copy it, refuse to answer in JSON where no text does.
 pub(crate) fn names_json(text: &str) -> bool {
     text.as_bytes().windows(4).any(|four| four.eq_ignore_ascii_case(b"json"))
 }
@@ -321,6 +295,44 @@ fn calls_in<'s, 'a>(turns: &'s [Turn<'a>]) -> impl Iterator<Item = &'s super::Ca
         Part::Call(call) => Some(call),
         _ => None,
     })
+}
+
+/// The answered calls of the entries from `start` on, oldest first. Answers that follow each other without anything between count as one.
+/// The last [`MAX_CALLS_READ`] calls are read by `paired`, those before only by `counted`; both get an answer and the entries after it.
+pub(crate) fn calls_since<'s, 'g, T>(
+    entries: &'s [T],
+    start: usize,
+    turn: u32,
+    is_answer: impl Fn(&T) -> bool,
+    paired: impl Fn(&'s [T], &'s [T], &GuardCall<'g>) -> Vec<GuardCall<'g>>,
+    counted: impl Fn(&'s [T], &'s [T], &GuardCall<'g>) -> Vec<GuardCall<'g>>,
+) -> Vec<GuardCall<'g>> {
+    let is_answer = |index: usize| entries.get(index).is_some_and(&is_answer);
+    let mut answers = Vec::new();
+    let (mut read, mut end, mut index) = (0, entries.len(), entries.len());
+    while index > start {
+        index -= 1;
+        if !is_answer(index) {
+            continue;
+        }
+        let last = index;
+        while index > start && is_answer(index - 1) {
+            index -= 1;
+        }
+        let asked = entries.get(index..=last).unwrap_or_default();
+        let results = entries.get(last + 1..end).unwrap_or_default();
+        end = index;
+        let batch = u32::try_from(index).unwrap_or(u32::MAX);
+        let blank = GuardCall { turn, batch, ..GuardCall::default() };
+        let calls = if read < MAX_CALLS_READ {
+            paired(asked, results, &blank)
+        } else {
+            counted(asked, results, &blank)
+        };
+        read += calls.len();
+        answers.push(calls);
+    }
+    answers.into_iter().rev().flatten().collect()
 }
 
 /// The calls of an answer with their results.

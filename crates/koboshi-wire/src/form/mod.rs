@@ -4,8 +4,8 @@
 //!   body of dialect A ──► read ──► Form ──► sanitize, note, trim ──► write ──► body of dialect B
 //! ```
 //!
-//! Everything borrows from the body it was read from; schemas and arguments stay the JSON they were, because a provider's prompt cache looks at
-//! the text. What a dialect says that the form has no place for is not lost in silence: the reader names it in [`Form::left`], and a writer
+//! Everything borrows from the body it was read from; schemas and arguments stay the JSON they were, because a provider's prompt cache compares
+//! the text. What a dialect has and the form has no place for is not lost silently: the reader names it in [`Form::left`], and a writer
 //! names what its dialect cannot carry. A [`Omission`] either may be dropped, which the journal shows, or not, and then the target
 //! cannot serve the request.
 //!
@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use koboshi::models;
 use serde_json::value::RawValue;
 
-pub(crate) use ask::{ASKS_FOR_JSON, BYTES_PER_TOKEN, MOST_READ, TOKENS_OF_ENCODED, names_json};
+pub(crate) use ask::{ASKS_FOR_JSON, BYTES_PER_TOKEN, TOKENS_OF_ENCODED, calls_since, names_json};
 pub use ask::{GuardCall, JsonNeed, Needs};
 pub use part::{Call, Image, Media, Outcome, Part, Signature, Thought};
 
@@ -32,7 +32,7 @@ pub struct Form<'a> {
     pub model: Cow<'a, str>,
     /// Whether the answer is to be a stream.
     pub stream: bool,
-    /// What stands before the conversation: one text for each block or message, in order.
+    /// The system prompt: one text for each block or message, in order.
     pub system: Vec<Cow<'a, str>>,
     /// The conversation. Two turns of one role may follow each other; writers join them where their dialect wants that.
     pub turns: Vec<Turn<'a>>,
@@ -40,11 +40,11 @@ pub struct Form<'a> {
     pub tools: Vec<Tool<'a>>,
     /// Which of them is to be called.
     pub choice: Choice<'a>,
-    /// Whether several calls may come at once, where it is said.
+    /// Whether several calls may come at once, where the request states it.
     pub parallel: Option<bool>,
     /// The form of the answer.
     pub output: Output<'a>,
-    /// How it is drawn.
+    /// Sampling.
     pub sampling: Sampling<'a>,
     /// The most tokens that may come back, thinking included.
     pub max_output: Option<u64>,
@@ -56,16 +56,16 @@ pub struct Form<'a> {
     pub left: Vec<Omission>,
 }
 
-/// What one side says until the other speaks.
+/// The parts of one role, until another role follows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Turn<'a> {
-    /// Who speaks.
+    /// The role.
     pub role: Role,
-    /// What is said, in order.
+    /// The parts, in order.
     pub parts: Vec<Part<'a>>,
 }
 
-/// Who speaks. Results of tools are said by the user.
+/// The role of a turn. Results of tools are in turns of the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
     /// The program, in the middle of the conversation; what stands in front is [`Form::system`].
@@ -86,7 +86,7 @@ pub struct Tool<'a> {
     pub description: Option<Cow<'a, str>>,
     /// What it takes.
     pub input: ToolInput<'a>,
-    /// Arguments must follow the schema, where it is said.
+    /// Arguments must follow the schema, where the request states it.
     pub strict: Option<bool>,
 }
 
@@ -103,9 +103,9 @@ pub enum ToolInput<'a> {
 /// Which tool is to be called.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Choice<'a> {
-    /// Nothing was said.
+    /// The request does not state it.
     #[default]
-    Unsaid,
+    Unspecified,
     /// As the model likes.
     Auto,
     /// None.
@@ -130,12 +130,12 @@ pub enum Output<'a> {
         name: Option<Cow<'a, str>>,
         /// The schema.
         schema: Cow<'a, RawValue>,
-        /// Whether it must be followed to the letter, where it is said.
+        /// Whether it must be followed to the letter, where the request states it.
         strict: Option<bool>,
     },
 }
 
-/// How an answer is drawn.
+/// Sampling parameters.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sampling<'a> {
     /// Temperature.
@@ -159,9 +159,9 @@ pub struct Sampling<'a> {
 /// How hard the model is to think.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Thinking {
-    /// Nothing was said.
+    /// The request does not state it.
     #[default]
-    Unsaid,
+    Unspecified,
     /// Not at all.
     Off,
     /// As much as it likes.

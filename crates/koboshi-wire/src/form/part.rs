@@ -5,18 +5,18 @@ use std::borrow::Cow;
 use crate::dialect::Dialect;
 use crate::step::owned;
 
-/// One part of what is said.
+/// One part of a turn.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Part<'a> {
     /// Text.
     Text(Cow<'a, str>),
-    /// A picture.
+    /// An image.
     Image(Image<'a>),
-    /// A file or a sound, given as data.
+    /// A file or audio, given as data.
     Media(Media<'a>),
-    /// A tool call, said by the model.
+    /// A tool call, made by the model.
     Call(Call<'a>),
-    /// What came back from a tool, said by the user's side.
+    /// What came back from a tool, in a turn of the user.
     Outcome(Outcome<'a>),
     /// What the model thought.
     Thought(Thought<'a>),
@@ -24,7 +24,7 @@ pub enum Part<'a> {
     Refusal(Cow<'a, str>),
 }
 
-/// A picture.
+/// An image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Image<'a> {
     /// Its bytes, base64.
@@ -38,7 +38,7 @@ pub enum Image<'a> {
     Url(Cow<'a, str>),
 }
 
-/// A file or a sound, given as data.
+/// A file or audio, given as data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Media<'a> {
     /// `application/pdf`, `audio/wav` and so on.
@@ -60,7 +60,7 @@ pub struct Call<'a> {
     pub arguments: Cow<'a, str>,
     /// The tool takes free text.
     pub free_text: bool,
-    /// Gemini signatures calls too.
+    /// Gemini signs calls too.
     pub signature: Option<Signature<'a>>,
 }
 
@@ -69,11 +69,11 @@ pub struct Call<'a> {
 pub struct Outcome<'a> {
     /// Id of the call.
     pub id: Cow<'a, str>,
-    /// Name of the tool, where it is known. Readers of dialects that do not say it look it up in the calls before.
+    /// Name of the tool, where it is known. Readers of dialects that do not state it take it from the call.
     pub name: Option<Cow<'a, str>>,
     /// What came back: texts, images, media. A JSON object is its text.
     pub parts: Vec<Part<'a>>,
-    /// Whether the tool failed, where it is said.
+    /// Whether the tool failed, where the dialect states it.
     pub failed: Option<bool>,
     /// The call was one of free text.
     pub free_text: bool,
@@ -84,13 +84,13 @@ pub struct Outcome<'a> {
 pub struct Thought<'a> {
     /// The words, or a summary of them; empty where only the signature is given.
     pub text: Cow<'a, str>,
-    /// The provider's proof.
+    /// The provider's signature.
     pub signature: Option<Signature<'a>>,
     /// The words are withheld and only the signature holds them: Anthropic's `redacted_thinking`.
     pub hidden: bool,
 }
 
-/// A provider's proof that a thought or a call is its own: a signature, or the encrypted thought. Only the vendor that made it can read it, so
+/// A provider's signature of a thought or a call, or the encrypted thought. Only the vendor that made it can read it, so
 /// it is written for that dialect alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signature<'a> {

@@ -1,11 +1,11 @@
 //! Makes a conversation shorter that is longer than any window there is.
 //!
-//! Least is lost where most is repeated: long results of tools lose their middle first, the longest before all others; then older pictures that
+//! What costs least goes first: long results of tools lose their middle first, the longest before all others; then older images that
 //! tools sent go; then the oldest exchanges. A call and its result go together or stay together. System texts, the first task,
 //! what the user wrote last, the last exchange and turns that hold a pinned text are kept. What is left out is said where it stood, so that the
 //! model does not take the rest for the whole.
 //!
-//! Own weights are rough, so the size is told in the count of the provider that refused: [`trim`] is given how many tokens the conversation has by that
+//! Own weights are rough, so the size is given in the count of the provider that refused: [`trim`] gets how many tokens the conversation has by that
 //! count, and scales. The outcome is smaller in any case, or there is none.
 //!
 //! *Not here*: how often that may be tried, and whether it may at all.
@@ -16,12 +16,12 @@ use std::ops::Range;
 use super::{Form, Part, Role, Turn};
 
 /// A text of a result is cut only if it is longer.
-const LONG: usize = 2_000;
+const MIN_CUT_LENGTH: usize = 2_000;
 /// At least this much of it stays: two thirds from its beginning, the rest from its end.
-const LEAST_KEPT: usize = 1_500;
-/// What our own words may weigh.
-const ROOM: usize = 160;
-/// In place of a picture.
+const MIN_KEPT: usize = 1_500;
+/// The length that our own notes may have.
+const NOTE_LENGTH: usize = 160;
+/// In place of an image.
 const NO_PICTURE: &str = "[koboshi] an image stood here; it was left out to fit the model's window";
 
 /// A shorter conversation.
@@ -29,7 +29,7 @@ const NO_PICTURE: &str = "[koboshi] an image stood here; it was left out to fit 
 pub struct TrimmedRequest<'a> {
     /// The request with it.
     pub form: Form<'a>,
-    /// Tokens before, as they were told.
+    /// Tokens before, as they were handed in.
     pub before: u64,
     /// Tokens now, by the same count, about.
     pub after: u64,
@@ -37,7 +37,7 @@ pub struct TrimmedRequest<'a> {
     pub fits: bool,
     /// Results that lost their middle.
     pub cut_results: usize,
-    /// Pictures and files of results that were left out.
+    /// Images and files of results that were left out.
     pub dropped_images: usize,
     /// Turns that were left out.
     pub dropped_turns: usize,
@@ -50,10 +50,10 @@ pub struct TrimmedRequest<'a> {
 /// ```
 /// use koboshi_wire::form::{Call, Form, Outcome, Part, Role, Turn, trim::trim};
 ///
-/// let said = |role, part| Turn { role, parts: vec![part] };
+/// let turn = |role, part| Turn { role, parts: vec![part] };
 /// let call = Call { id: "1".into(), name: "read".into(), arguments: "{}".into(), ..Call::default() };
 /// let file = Outcome { id: "1".into(), parts: vec![Part::Text("x".repeat(50_000).into())], ..Outcome::default() };
-/// let turns = vec![said(Role::User, Part::Text("Read it.".into())), said(Role::Assistant, Part::Call(call)), said(Role::User, Part::Outcome(file))];
+/// let turns = vec![turn(Role::User, Part::Text("Read it.".into())), turn(Role::Assistant, Part::Call(call)), turn(Role::User, Part::Outcome(file))];
 /// let form = Form { turns, ..Form::default() };
 /// let trimmed = trim(&form, 2_000, 12_500, &[]).unwrap();
 /// assert!(trimmed.fits && trimmed.after <= 2_000 && trimmed.cut_results == 1);
@@ -70,7 +70,7 @@ pub fn trim<'a>(
         return None;
     }
     let heavy = form.weight();
-    let mut work = Work {
+    let mut work = TrimProgress {
         target: scaled(heavy, to_tokens, estimate),
         weight: heavy,
         cut_results: 0,
@@ -80,7 +80,7 @@ pub fn trim<'a>(
     work.cut_results(pinned);
     work.drop_images();
     let dropped_turns = work.drop_oldest(pinned);
-    let Work { form, target, cut_results, dropped_images, .. } = work;
+    let TrimProgress { form, target, cut_results, dropped_images, .. } = work;
     let weight = form.weight();
     (weight < heavy).then(|| TrimmedRequest {
         form,
@@ -117,7 +117,7 @@ fn scaled(weight: usize, part: u64, whole: u64) -> usize {
     usize::try_from(scaled).unwrap_or(usize::MAX)
 }
 
-struct Work<'a> {
+struct TrimProgress<'a> {
     form: Form<'a>,
     target: usize,
     weight: usize,
@@ -125,7 +125,7 @@ struct Work<'a> {
     dropped_images: usize,
 }
 
-impl<'a> Work<'a> {
+impl<'a> TrimProgress<'a> {
     fn is_over(&self) -> bool {
         self.weight > self.target
     }
@@ -136,7 +136,9 @@ impl<'a> Work<'a> {
         for part in self.form.turns.iter_mut().flat_map(|turn| &mut turn.parts) {
             let Part::Outcome(outcome) = part else { continue };
             long.extend(outcome.parts.iter_mut().filter_map(|part| match part {
-                Part::Text(text) if text.len() > LONG && !holds(text, pinned) => Some((text.len(), text)),
+                Part::Text(text) if text.len() > MIN_CUT_LENGTH && !holds(text, pinned) => {
+                    Some((text.len(), text))
+                }
                 _ => None,
             }));
         }
@@ -146,14 +148,14 @@ impl<'a> Work<'a> {
             let Some(excess) = self.weight.checked_sub(self.target).filter(|excess| *excess > 0) else {
                 return;
             };
-            let keep = length.saturating_sub(excess).saturating_sub(ROOM).max(LEAST_KEPT);
+            let keep = length.saturating_sub(excess).saturating_sub(NOTE_LENGTH).max(MIN_KEPT);
             *text = Cow::Owned(without_middle(text, keep));
             self.weight = self.weight - length + text.len();
             self.cut_results += 1;
         }
     }
 
-    /// Leaves out pictures and files of results, the oldest first; those of the last results are what the model is to look at.
+    /// Leaves out images and files of results, the oldest first; those of the last results stay, because the model is about to read them.
     fn drop_images(&mut self) {
         let last = self.form.turns.iter().rposition(Turn::has_results).unwrap_or(0);
         for turn in self.form.turns.iter_mut().take(last) {
@@ -179,7 +181,7 @@ impl<'a> Work<'a> {
         if !self.is_over() {
             return 0;
         }
-        let (mut weight, goal) = (self.weight, self.target.saturating_sub(ROOM));
+        let (mut weight, goal) = (self.weight, self.target.saturating_sub(NOTE_LENGTH));
         let plan = Plan::of(&self.form, pinned);
         let mut gone = Removals::none(self.form.turns.len());
         for unit in &plan.units {
@@ -189,8 +191,8 @@ impl<'a> Work<'a> {
             weight = weight.saturating_sub(gone.take(unit, &self.form.turns));
         }
         let dropped = gone.count(&self.form.turns);
-        // Nothing is gained by leaving out less than it takes to say so.
-        if dropped == 0 || weight.saturating_add(ROOM) >= self.weight {
+        // Leaving out less than the note about it would take gains nothing.
+        if dropped == 0 || weight.saturating_add(NOTE_LENGTH) >= self.weight {
             return 0;
         }
         self.leave_out(&gone, plan.first_task, dropped);
@@ -231,16 +233,16 @@ fn without_middle(text: &str, keep: usize) -> String {
 
 /// What goes together.
 #[derive(Debug)]
-enum Unit {
+enum TrimUnit {
     /// Answers in a row, and the results in the turns behind them.
     Exchange { answers: Range<usize>, results: Range<usize> },
-    /// What else a turn says.
+    /// The other parts of a turn.
     Words(usize),
 }
 
 /// What may be left out, oldest first.
 struct Plan {
-    units: Vec<Unit>,
+    units: Vec<TrimUnit>,
     first_task: Option<usize>,
 }
 
@@ -274,9 +276,9 @@ impl Plan {
             let held = answers.clone().any(is_pinned)
                 || results.clone().any(|at| is_pinned(at) && turns.get(at).is_some_and(Turn::has_results));
             if !is_last && !held {
-                units.push(Unit::Exchange { answers, results: results.clone() });
+                units.push(TrimUnit::Exchange { answers, results: results.clone() });
             }
-            units.extend(results.filter(|at| !stays(*at) && !is_last).map(Unit::Words));
+            units.extend(results.filter(|at| !stays(*at) && !is_last).map(TrimUnit::Words));
         }
         Self { units, first_task }
     }
@@ -300,7 +302,7 @@ impl Removals {
     }
 
     /// Leaves a unit out. What it weighs.
-    fn take(&mut self, unit: &Unit, turns: &[Turn<'_>]) -> usize {
+    fn take(&mut self, unit: &TrimUnit, turns: &[Turn<'_>]) -> usize {
         let mut weight = 0;
         let mut leave = |list: &mut [bool], index: usize, of_results: bool| {
             let parts = turns.get(index).map(|turn| turn.parts.as_slice()).unwrap_or_default();
@@ -311,14 +313,14 @@ impl Removals {
             }
         };
         match unit {
-            Unit::Exchange { answers, results } => {
+            TrimUnit::Exchange { answers, results } => {
                 answers.clone().for_each(|index| {
                     leave(&mut self.words, index, false);
                     leave(&mut self.results, index, true);
                 });
                 results.clone().for_each(|index| leave(&mut self.results, index, true));
             }
-            Unit::Words(index) => leave(&mut self.words, *index, false),
+            TrimUnit::Words(index) => leave(&mut self.words, *index, false),
         }
         weight
     }

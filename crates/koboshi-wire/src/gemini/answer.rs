@@ -15,7 +15,7 @@ use super::write_parts;
 use crate::Malformed;
 use crate::amend;
 use crate::dialect::finish;
-use crate::lenient::{Fields, List, Object, Text, Truth, filled, skip};
+use crate::lenient::{Fields, List, Object, Text, Truthiness, filled, skip};
 use crate::splice::place;
 use crate::step::Usage;
 
@@ -50,10 +50,10 @@ fn whole(text: &str) -> Result<Whole<'_>, Malformed> {
 }
 
 fn choice<'a>(found: Candidate<'a>, index: u32, body: &[u8]) -> Choice<'a> {
-    let said = found.said;
-    let has_calls = !said.calls.is_empty();
-    let reasoning = said.has_thought();
-    let calls = said.calls.into_iter().map(|call| Call {
+    let content = found.content;
+    let has_calls = !content.calls.is_empty();
+    let reasoning = content.has_thought();
+    let calls = content.calls.into_iter().map(|call| Call {
         arguments: call.arguments().unwrap_or_default(),
         span: call.args.and_then(|raw| place(body, raw.get())),
         id: call.id,
@@ -65,12 +65,12 @@ fn choice<'a>(found: Candidate<'a>, index: u32, body: &[u8]) -> Choice<'a> {
     Choice {
         index: found.index.unwrap_or(index),
         calls: calls.collect(),
-        text: said.text,
+        text: content.text,
         reasoning,
-        thoughts: said.thoughts,
+        thoughts: content.thoughts,
         refusal: false,
         refused: None,
-        audio: said.other,
+        audio: content.other,
         finish: found.finish.map(|reason| finish_of(reason, has_calls)),
     }
 }
@@ -107,7 +107,7 @@ impl<'a> Fields<'a> for Answer<'a> {
             "promptFeedback" | "prompt_feedback" => {
                 self.blocked = map.next_value::<Object<Feedback>>()?.0.blocked;
             }
-            "error" => self.error |= map.next_value::<Truth>()?.0,
+            "error" => self.error |= map.next_value::<Truthiness>()?.0,
             _ => skip(map)?,
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Cuts a stream that is one JSON list into its elements, without changing a byte.
 //!
-//! So Gemini streams where `alt=sse` was not asked for. An element is given out as soon as it closes, with the bytes before it: the bracket that
-//! opens the list, a comma, spaces. What closes the list is a frame of its own that says nothing. Each byte is looked at once. The raw
+//! Gemini streams in this form where `alt=sse` was not asked for. An element is given out as soon as it closes, with the bytes before it: the bracket that
+//! opens the list, a comma, spaces. What closes the list is an empty frame of its own. Each byte is read once. The raw
 //! bytes of all frames, and of what [`Framer::finish`] gives, are together the bytes that went in.
 //!
 //! An object that stands alone, as an error may, is an element too. What is no object is passed on as it is, and the reader of chunks refuses it.
@@ -39,8 +39,8 @@ pub struct Framer {
 impl Framer {
     /// A framer for one stream, whose frames have at most this many bytes.
     #[must_use]
-    pub fn new(longest: usize) -> Self {
-        Self { blocks: Blocks::new(longest), scan: Scan::default() }
+    pub fn new(max_bytes: usize) -> Self {
+        Self { blocks: Blocks::new(max_bytes), scan: Scan::default() }
     }
 
     /// The next block of the stream. Then call [`next_frame`](Self::next_frame) until it gives none.
@@ -74,7 +74,7 @@ impl Framer {
     }
 }
 
-/// What is known of the bytes so far.
+/// What is known of the bytes that were read.
 #[derive(Debug, Default)]
 struct Scan {
     /// The list is open.

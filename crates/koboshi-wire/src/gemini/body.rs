@@ -7,7 +7,7 @@
 //! - From Gemini 3 on the first call of an answer must be signed. One that another vendor made gets the stand-in that Google documents for it.
 //! - There is no empty text.
 //!
-//! What is known of the model decides where generations differ: how thinking is asked for, where pictures of a result stand, whether JSON goes with tools.
+//! What is known of the model decides where generations differ: how thinking is asked for, where images of a result stand, whether JSON goes with tools.
 
 use std::borrow::Cow;
 
@@ -61,7 +61,7 @@ pub fn write(form: &Form<'_>, facts: Facts) -> WrittenBody {
         system_instruction: (!system.is_empty()).then_some(System { parts: system }),
         tools: if tools.is_empty() { Vec::new() } else { vec![ToolJson { function_declarations: tools }] },
         tool_config,
-        generation_config: Some(generation).filter(Generation::says_something),
+        generation_config: Some(generation).filter(Generation::is_set),
     });
     WrittenBody { body, left }
 }
@@ -88,13 +88,13 @@ fn tools<'a>(tools: &'a [Tool<'_>], left: &mut Vec<Omission>) -> Vec<FunctionJso
 }
 
 /// The longest name of a tool.
-const LONGEST_NAME: usize = 128;
+const MAX_NAME: usize = 128;
 
 /// Whether Gemini takes it as the name of a tool.
 fn is_name(name: &str) -> bool {
     let starts = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
     starts
-        && name.len() <= LONGEST_NAME
+        && name.len() <= MAX_NAME
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte))
 }
 
@@ -105,7 +105,7 @@ pub(super) fn fitted(name: &str) -> Cow<'_, str> {
     }
     let fits = |c: char| if c.is_ascii_alphanumeric() || "_.:-".contains(c) { c } else { '_' };
     let start = if name.starts_with(|first: char| first.is_ascii_alphabetic()) { "" } else { "_" };
-    Cow::Owned(start.chars().chain(name.chars().map(fits)).take(LONGEST_NAME).collect())
+    Cow::Owned(start.chars().chain(name.chars().map(fits)).take(MAX_NAME).collect())
 }
 
 #[derive(Serialize)]
@@ -160,7 +160,7 @@ struct CallingConfig<'a> {
 impl<'a> ToolConfig<'a> {
     fn of(choice: &'a Choice<'_>) -> Option<Self> {
         let (mode, allowed) = match choice {
-            Choice::Unsaid => return None,
+            Choice::Unspecified => return None,
             Choice::Auto => ("AUTO", None),
             Choice::Never => ("NONE", None),
             Choice::Any => ("ANY", None),

@@ -1,7 +1,7 @@
 //! An error in Google's envelope.
 //!
-//! `status` is the name that Google's table gives to the HTTP status. The details are those that real clients look for: Gemini CLI waits what
-//! `RetryInfo` says. What Koboshi has to say stands inside `error`, as in every dialect.
+//! `status` is the name that Google's table gives to the HTTP status. The details are those that real clients read: Gemini CLI waits as long as
+//! `RetryInfo` says. Koboshi's own object stands inside `error`, as in every dialect.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -28,7 +28,8 @@ pub fn body(failure: &Failure<'_>) -> Bytes {
 }
 
 /// Google's name for an HTTP status.
-fn status_of(status: u16) -> &'static str {
+#[must_use]
+pub fn status_of(status: u16) -> &'static str {
     match status {
         401 => "UNAUTHENTICATED",
         // 402 is prepaid credit that is used up.

@@ -1,6 +1,6 @@
 //! Reads the chunks of a Gemini stream.
 //!
-//! Each chunk is a whole answer object that holds what is new, with the cost so far. There is no end mark: the chunk that says why it ended is
+//! Each chunk is a whole answer object that holds what is new, with the usage up to then. There is no end mark: the chunk with the finish reason is
 //! the last. Calls come whole, but a chunk does not say how many came before, nor that an answer waits for them, so [`Events`] counts.
 //!
 //! An error can come in the middle of an SSE stream as bare JSON, without `data:` before it and perhaps in a list of one; [`data`] finds it, and
@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 use super::output::{Candidate, Feedback, UsageFields, finish_of};
 use crate::Malformed;
 use crate::dialect::finish;
-use crate::lenient::{Fields, Fill, List, Object, Text, Truth, filled, otherwise, skip, without_halves};
+use crate::lenient::{Fields, Fill, List, Object, Text, Truthiness, filled, otherwise, skip, without_halves};
 use crate::sse::Frame;
 use crate::step::{CallPiece, Step, join};
 
@@ -49,7 +49,7 @@ impl Events {
     /// It is not a JSON object.
     pub fn read<'a>(&mut self, _event: Option<&str>, data: &'a str) -> Result<Step<'a>, Malformed> {
         let text = only(data.trim_ascii());
-        // An empty event is a sign of life, and servers that copy the dialect send a mark which it does not have.
+        // An empty event is a keep-alive, and servers that copy the dialect send a mark which it does not have.
         if text.is_empty() || text == "[DONE]" {
             return Ok(Step::default());
         }
@@ -64,7 +64,7 @@ impl Events {
         Ok(self.settled(chunk))
     }
 
-    /// Adds what only the chunks before tell.
+    /// Adds what only the earlier chunks show.
     fn settled<'a>(&mut self, chunk: Chunk<'a>) -> Step<'a> {
         let Chunk { mut step, blocked } = chunk;
         for piece in &mut step.calls {
@@ -75,8 +75,8 @@ impl Events {
         }
         for (choice, reason) in &mut step.finish {
             let has_calls = self.calls.iter().any(|(caller, _)| caller == choice);
-            let told = std::mem::take(reason);
-            *reason = finish_of(told, has_calls);
+            let given = std::mem::take(reason);
+            *reason = finish_of(given, has_calls);
             self.ended |= bit(*choice);
         }
         self.seen |= self.ended | step.speaking;
@@ -148,7 +148,7 @@ impl<'a> Fields<'a> for Chunk<'a> {
             "promptFeedback" | "prompt_feedback" => {
                 self.blocked = map.next_value::<Object<Feedback>>()?.0.blocked;
             }
-            "error" => step.error |= map.next_value::<Truth>()?.0,
+            "error" => step.error |= map.next_value::<Truthiness>()?.0,
             _ => skip(map)?,
         }
         Ok(())
@@ -193,27 +193,27 @@ impl<'a> Visitor<'a> for Candidates<'_, 'a> {
 /// Adds what a candidate says to its step.
 fn take<'a>(step: &mut Step<'a>, candidate: Candidate<'a>, place: u32) {
     let index = candidate.index.unwrap_or(place);
-    let said = candidate.said;
-    let has_thought = said.has_thought();
-    if said.text.is_some() || has_thought || said.other || !said.calls.is_empty() {
+    let content = candidate.content;
+    let has_thought = content.has_thought();
+    if content.text.is_some() || has_thought || content.other || !content.calls.is_empty() {
         step.speaking |= bit(index);
     }
-    match (said.text, index) {
+    match (content.text, index) {
         (None, _) => {}
         (Some(text), 0) => join(&mut step.text, text, ""),
         (Some(_), _) => step.other_text = true,
     }
     step.reasoning |= has_thought;
-    // What is neither text nor call counts as sound: content that only this dialect carries.
-    step.audio |= said.other;
-    for thought in said.thoughts.into_iter().filter(|_| index == 0) {
+    // What is neither text nor call counts as audio: content that only this dialect carries.
+    step.audio |= content.other;
+    for thought in content.thoughts.into_iter().filter(|_| index == 0) {
         if !thought.text.is_empty() {
             join(&mut step.thought, thought.text, "");
         }
         // Signatures are whole, so that of two the later one stands: it closes the thinking.
         step.signature = thought.signature.map(|signature| signature.data).or(step.signature.take());
     }
-    for (place, call) in (0..).zip(said.calls) {
+    for (place, call) in (0..).zip(content.calls) {
         step.calls.push(CallPiece {
             choice: index,
             index: place,

@@ -1,7 +1,7 @@
 //! Takes a Gemini body apart: the conversation, what stands before it and how the answer is made are read at once, everything else stays raw.
 //!
 //! A usual body is read in one pass. One that is unusual in any way, and so every bad one, is read again with care, level by level:
-//! only there is said what is wrong, and the quick way must only know that something may be. What both take, both read alike.
+//! only that way reports what is wrong; the quick way must only notice that something may be. Bodies that both accept are read alike by both.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -30,20 +30,20 @@ const READ: [&str; 3] = ["contents", "systemInstruction", "generationConfig"];
 
 /// A body taken apart.
 #[derive(Debug, Default)]
-pub(super) struct Top<'a> {
+pub(super) struct RequestFields<'a> {
     /// All fields but those that are read here, raw, in their order.
     pub(super) fields: Node<'a>,
     /// Where the contents begin.
     pub(super) start: usize,
     /// The contents.
     pub(super) talk: Reader<'a>,
-    /// What stands before them.
+    /// The system instruction.
     pub(super) system: System<'a>,
     /// How the answer is made.
     pub(super) generation: Generation<'a>,
 }
 
-impl<'a> Top<'a> {
+impl<'a> RequestFields<'a> {
     /// Takes a body apart.
     pub(super) fn read(&mut self, body: &'a [u8]) -> Result<(), IntakeError> {
         if self.read_at_once(body).is_none() {
@@ -102,7 +102,7 @@ fn known_twice(all: &[(Cow<'_, str>, &RawValue)]) -> Option<&'static str> {
 }
 
 /// Reads a whole body; where it is as usual, the name of the contents, as it stands there, comes back.
-struct OnePass<'s, 'a>(&'s mut Top<'a>);
+struct OnePass<'s, 'a>(&'s mut RequestFields<'a>);
 
 impl<'a> DeserializeSeed<'a> for OnePass<'_, 'a> {
     type Value = Option<&'a str>;
@@ -120,7 +120,7 @@ impl<'a> Visitor<'a> for OnePass<'_, 'a> {
     }
 
     fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let Top { fields, talk, system, generation, .. } = self.0;
+        let RequestFields { fields, talk, system, generation, .. } = self.0;
         let mut content = Content::default();
         let mut key = None;
         let (mut has_system, mut has_generation, mut is_usual, mut is_snake) = (false, false, true, false);
@@ -217,7 +217,7 @@ impl<'a> Visitor<'a> for Contents<'_, 'a> {
     otherwise!(texts, numbers, flags, null);
 }
 
-/// What stands before the conversation.
+/// The system instruction.
 #[derive(Debug, Default)]
 pub(super) struct System<'a> {
     pub(super) texts: Vec<Cow<'a, str>>,
@@ -258,7 +258,7 @@ impl<'a> System<'a> {
     }
 }
 
-/// Reads what stands before the conversation: a content, or several. A text in its place is left to the careful way.
+/// Reads the system instruction: a content, or several. A text in its place is left to the careful way.
 struct Instruction<'s, 'a>(&'s mut System<'a>, &'s mut Content<'a>);
 
 impl<'a> DeserializeSeed<'a> for Instruction<'_, 'a> {
@@ -308,19 +308,19 @@ mod tests {
         r#"{"\u0063ontents":[],"system_Instruction":{"parts":[{"text":"a"}]}}"#,
     ];
 
-    /// What a way read, in words.
-    fn told<'a>(way: impl FnOnce(&mut Top<'a>) -> bool) -> Option<String> {
-        let mut top = Top::default();
+    /// What a way of reading found, as text.
+    fn shown<'a>(way: impl FnOnce(&mut RequestFields<'a>) -> bool) -> Option<String> {
+        let mut top = RequestFields::default();
         let is_read = way(&mut top);
-        let Top { fields, start, talk, system, generation } = &top;
+        let RequestFields { fields, start, talk, system, generation } = &top;
         is_read
             .then(|| format!("{fields:?} {start} {:?} {:?} {system:?} {generation:?}", talk.turns, talk.left))
     }
 
     /// Whether the quick way took it; then the careful one must read the same.
     fn is_quick(body: &[u8]) -> bool {
-        let quick = told(|top| top.read_at_once(body).is_some());
-        let careful = told(|top| top.read_with_care(body).is_ok());
+        let quick = shown(|top| top.read_at_once(body).is_some());
+        let careful = shown(|top| top.read_with_care(body).is_ok());
         assert!(quick.is_none() || quick == careful, "{}", String::from_utf8_lossy(body));
         quick.is_some()
     }
@@ -367,7 +367,7 @@ mod tests {
                 format!(r#"{{"contents":[],"x":{open}{close}}}"#),
             ] {
                 is_quick(body.as_bytes());
-                let is_deep = Top::default().read(body.as_bytes()) == Err(IntakeError::TooDeep);
+                let is_deep = RequestFields::default().read(body.as_bytes()) == Err(IntakeError::TooDeep);
                 let brackets = body.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
                 let around = if body.starts_with(r#"{"contents":[]"#) { 1 } else { 0 };
                 assert_eq!(is_deep, brackets - around > MAX_DEPTH, "{depth} {body}");

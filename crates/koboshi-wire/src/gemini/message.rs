@@ -7,7 +7,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::lenient::{Fields, Fill, Maybe, Truth, add, otherwise, skip};
+use crate::lenient::{Fields, Fill, OptionalObject, Truthiness, add, otherwise, skip};
 
 /// Reads a list into what is there, in place of what it held; one object is a list of one, anything else an empty one. What is no object in the
 /// list is none.
@@ -49,7 +49,7 @@ impl<'a, T: Fields<'a>> DeserializeSeed<'a> for ListInto<'_, T> {
     }
 }
 
-/// What one side says.
+/// A content: the parts of one role.
 #[derive(Debug, Default)]
 pub(super) struct Content<'a> {
     pub(super) role: Option<&'a RawValue>,
@@ -79,7 +79,7 @@ pub(super) struct Part<'a> {
     pub(super) response: Option<Box<Response<'a>>>,
     /// What another vendor cannot do: the rule that says so.
     pub(super) needed: Option<&'static str>,
-    /// How it is to be looked at: which stretch of a film, how sharp.
+    /// How the model is to view it: which part of a video, at which resolution.
     pub(super) has_view: bool,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Fields<'a> for Part<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "text" => self.text = Some(map.next_value()?),
-            "thought" => self.is_thought = map.next_value::<Truth>()?.0,
+            "thought" => self.is_thought = map.next_value::<Truthiness>()?.0,
             "thoughtSignature" | "thought_signature" => self.signature = Some(map.next_value()?),
             "inlineData" | "inline_data" => self.inline = boxed(map)?,
             "fileData" | "file_data" => self.file = boxed(map)?,
@@ -101,12 +101,12 @@ impl<'a> Fields<'a> for Part<'a> {
             | "tool_call"
             | "toolResponse"
             | "tool_response" => {
-                if map.next_value::<Truth>()?.0 {
+                if map.next_value::<Truthiness>()?.0 {
                     self.needed = Some("needs_hosted_tool");
                 }
             }
             "videoMetadata" | "video_metadata" | "mediaResolution" | "media_resolution" => {
-                self.has_view |= map.next_value::<Truth>()?.0;
+                self.has_view |= map.next_value::<Truthiness>()?.0;
             }
             _ => skip(map)?,
         }
@@ -115,7 +115,7 @@ impl<'a> Fields<'a> for Part<'a> {
 }
 
 fn boxed<'a, T: Fields<'a>, A: MapAccess<'a>>(map: &mut A) -> Result<Option<Box<T>>, A::Error> {
-    map.next_value::<Maybe<T>>().map(|Maybe(found)| found.map(Box::new))
+    map.next_value::<OptionalObject<T>>().map(|OptionalObject(found)| found.map(Box::new))
 }
 
 /// Data in the body, or where it can be fetched.

@@ -6,7 +6,7 @@
 //!   Form ──► body ──► Written                                            what a foreign client asks, for Gemini
 //!   bytes ──► sse or array (frames) ──► event::Events ──► Step           what an upstream says
 //!   body ──► answer ──► Whole                                            an answer that is no stream
-//!             write, error, models ──► our own frames, answers, errors and lists
+//!             writer, error, models ──► our own frames, answers, errors and lists
 //! ```
 //!
 //! What sets the dialect apart: the model and the wish for a stream stand in the path; names of fields may be written in two ways; calls

@@ -3,7 +3,7 @@
 use koboshi::models::{Effort, Efforts, Facts, Thinking};
 
 /// The most tokens for thinking where nothing else is known.
-const MOST_THINKING: u64 = 24_576;
+const MAX_THINKING: u64 = 24_576;
 
 /// A model as this dialect sees it.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +15,7 @@ impl Model {
         self.0.json_with_tools.unwrap_or(true)
     }
 
-    /// Whether pictures can stand inside of a result.
+    /// Whether images can stand inside of a result.
     pub(super) fn has_media_in_results(self) -> bool {
         self.0.images_in_results.unwrap_or(true)
     }
@@ -31,8 +31,8 @@ impl Model {
 
     /// The fewest and the most tokens for thinking. A model with a fewest number cannot be kept from it.
     pub(super) fn budget(self) -> (u64, u64) {
-        let fewest = self.0.min_thinking_tokens.unwrap_or(0);
-        (fewest, self.0.max_thinking_tokens.unwrap_or(MOST_THINKING).max(fewest))
+        let min = self.0.min_thinking_tokens.unwrap_or(0);
+        (min, self.0.max_thinking_tokens.unwrap_or(MAX_THINKING).max(min))
     }
 
     /// The level that comes nearest to an effort.

@@ -24,7 +24,7 @@ struct Model<'a> {
     supported_generation_methods: [&'static str; 3],
 }
 
-/// The list. How many tokens a model takes is not known here, so it does not say.
+/// The list. How many tokens a model takes is not known here, so the field is left out.
 #[must_use]
 pub fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> Bytes {
     json::bytes(&ModelList { models: names.into_iter().map(model).collect() })

@@ -1,4 +1,4 @@
-//! What a model said, whole or in chunks: the part that streams and answers have in common.
+//! What a model wrote, whole or in chunks: the part that streams and answers have in common.
 //!
 //! Names are read in both ways that proto3 JSON allows, as everywhere in this dialect.
 
@@ -10,14 +10,14 @@ use serde_json::value::RawValue;
 
 use crate::dialect::{Dialect, finish};
 use crate::form::{Signature, Thought};
-use crate::lenient::{Fields, Fill, Number, Object, Text, Truth, arguments_of, otherwise, skip};
+use crate::lenient::{Fields, Fill, Number, Object, Text, Truthiness, arguments_of, otherwise, skip};
 use crate::step::{Usage, join};
 
 /// One answer among those that were asked for.
 #[derive(Debug, Default)]
 pub(super) struct Candidate<'a> {
     pub(super) index: Option<u32>,
-    pub(super) said: ContentFields<'a>,
+    pub(super) content: ContentFields<'a>,
     /// Why it ended, in the vendor's word.
     pub(super) finish: Option<Cow<'a, str>>,
 }
@@ -27,7 +27,7 @@ impl<'a> Fields<'a> for Candidate<'a> {
         match name {
             "index" => self.index = map.next_value::<Number>()?.small(),
             "content" => {
-                map.next_value_seed(Fill(&mut self.said))?;
+                map.next_value_seed(Fill(&mut self.content))?;
             }
             "finishReason" | "finish_reason" => {
                 // The zero value of the enumeration says that there is no reason yet.
@@ -48,7 +48,7 @@ pub(super) struct ContentFields<'a> {
     /// Thoughts, and the signatures that stand on other parts than calls: those have no text.
     pub(super) thoughts: Vec<Thought<'a>>,
     pub(super) calls: Vec<CallFields<'a>>,
-    /// Sound, pictures, code that ran at the provider: content that only this dialect carries.
+    /// Audio, images, code that ran at the provider: content that only this dialect carries.
     pub(super) other: bool,
 }
 
@@ -141,7 +141,7 @@ impl<'a> Fields<'a> for Part<'a> {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
         match name {
             "text" => self.text = map.next_value::<Text<'a>>()?.full(),
-            "thought" => self.is_thought = map.next_value::<Truth>()?.0,
+            "thought" => self.is_thought = map.next_value::<Truthiness>()?.0,
             "thoughtSignature" | "thought_signature" => self.signature = map.next_value::<Text<'a>>()?.full(),
             "functionCall" | "function_call" => self.call = Some(map.next_value::<Object<_>>()?.0),
             "inlineData"
@@ -155,7 +155,7 @@ impl<'a> Fields<'a> for Part<'a> {
             | "toolCall"
             | "tool_call"
             | "toolResponse"
-            | "tool_response" => self.other |= map.next_value::<Truth>()?.0,
+            | "tool_response" => self.other |= map.next_value::<Truthiness>()?.0,
             _ => skip(map)?,
         }
         Ok(())
@@ -229,7 +229,7 @@ impl<'a> Fields<'a> for Feedback {
     }
 }
 
-/// The cost of an answer so far: every chunk tells it, each from the beginning.
+/// The usage of an answer: every chunk states the total up to then.
 #[derive(Debug, Default)]
 pub(super) struct UsageFields {
     prompt: Option<u64>,
@@ -241,7 +241,7 @@ pub(super) struct UsageFields {
 }
 
 impl UsageFields {
-    /// The cost, if any was told.
+    /// The cost, if any was stated.
     pub(super) fn usage(&self) -> Option<Usage> {
         if self.prompt.is_none() && self.candidates.is_none() && self.total.is_none() {
             return None;

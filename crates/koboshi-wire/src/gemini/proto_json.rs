@@ -11,7 +11,7 @@ use crate::lenient::{List, text_of};
 /// Whether a field has this name, in either way of writing it: `systemInstruction` or `system_instruction`.
 #[inline]
 pub(super) fn is_named(name: &str, camel: &str) -> bool {
-    // Nearly every name is another one, and its first letter says so.
+    // Nearly every name is another one, and its first letter already differs.
     name.as_bytes().first() == camel.as_bytes().first() && is_same(name, camel)
 }
 
@@ -34,7 +34,7 @@ fn is_same(name: &str, camel: &str) -> bool {
     !after_line && wanted.next().is_none()
 }
 
-/// A name in the first of the two ways; one that is neither stays as it is. For who looks for many names at once.
+/// A name in the first of the two ways; one that is neither stays as it is. For callers that compare many names at once.
 pub(super) fn camel(name: &str) -> Cow<'_, str> {
     if memchr(b'_', name.as_bytes()).is_none() {
         return Cow::Borrowed(name);

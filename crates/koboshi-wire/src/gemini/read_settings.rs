@@ -76,7 +76,7 @@ pub(super) fn choice<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
         ("ANY", _) => Choice::Any,
         ("NONE", _) => Choice::Never,
         ("AUTO" | "VALIDATED", _) => Choice::Auto,
-        _ => Choice::Unsaid,
+        _ => Choice::Unspecified,
     };
     if mode == "VALIDATED" {
         form.left.push(Omission::dropped("drop_validated_calls", at("mode")));
@@ -157,7 +157,7 @@ impl<'a> Fields<'a> for Generation<'a> {
             "responseSchema" => shape.schema = given,
             "responseFormat" => shape.formats = given,
             "thinkingConfig" => self.thinking = given,
-            // What says nothing is not missed.
+            // An empty value is not noted as left out.
             camel if is_full(raw) => self.left.extend(rest(camel, name, raw)),
             _ => {}
         }
@@ -234,10 +234,10 @@ fn thinking(config: &Node<'_>, form: &mut Form<'_>) {
         (Some(effort), _) => Thinking::Effort(effort),
         (None, Some(0)) => Thinking::Off,
         (None, Some(budget)) => u64::try_from(budget).map_or(Thinking::Adaptive, Thinking::Budget),
-        (None, None) => Thinking::Unsaid,
+        (None, None) => Thinking::Unspecified,
     };
-    // A model that is told how hard to think shows it where the client can read it; alone it is a wish to see, no more.
-    if form.thinking == Thinking::Unsaid && config.flag("includeThoughts") {
+    // Beside an effort the flag only makes the thoughts visible; alone it is a wish to see them, no more.
+    if form.thinking == Thinking::Unspecified && config.flag("includeThoughts") {
         let at = "generationConfig.thinkingConfig.includeThoughts";
         form.left.push(Omission::dropped("drop_include_thoughts", at));
     }

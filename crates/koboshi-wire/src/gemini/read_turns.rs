@@ -15,7 +15,7 @@ use crate::dialect::Dialect;
 use crate::form::{Call, Image, Media, Omission, Outcome, Part, Role, Signature, Thought, Turn};
 use crate::lenient::{add, arguments_of, text_of};
 
-/// What Google's own clients write in place of a signature that is not there. It proves nothing, so it is none.
+/// What Google's own clients write in place of a signature that is not there. It signs nothing, so it is dropped.
 pub(super) const STAND_IN: &str = "skip_thought_signature_validator";
 
 /// Reads a conversation, content after content.
@@ -25,19 +25,19 @@ pub(super) struct Reader<'a> {
     pub(super) turns: Vec<Turn<'a>>,
     /// What found no place.
     pub(super) left: Vec<Omission>,
-    /// Calls so far.
+    /// The number of calls that were read.
     calls: usize,
-    /// Results without a call so far.
+    /// The number of results without a call that were read.
     orphans: usize,
     /// Most conversations have no calls.
-    open: Option<Box<Open<'a>>>,
+    open: Option<Box<UnansweredCalls<'a>>>,
     /// The part that is being read.
     at: usize,
 }
 
 /// Calls that wait for their results.
 #[derive(Debug, Default)]
-struct Open<'a> {
+struct UnansweredCalls<'a> {
     all: Vec<Option<(Cow<'a, str>, Cow<'a, str>)>>,
     by_id: HashMap<Cow<'a, str>, usize>,
     by_name: HashMap<Cow<'a, str>, VecDeque<usize>>,
@@ -45,7 +45,7 @@ struct Open<'a> {
     is_answered: bool,
 }
 
-impl<'a> Open<'a> {
+impl<'a> UnansweredCalls<'a> {
     fn add(&mut self, id: Cow<'a, str>, name: Cow<'a, str>) {
         if self.is_answered {
             *self = Self::default();

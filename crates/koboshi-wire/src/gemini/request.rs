@@ -9,10 +9,11 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::intake::{Top, is_read};
+use super::intake::{RequestFields, is_read};
 use super::proto_json::{Node, Pairs, at, camel, first, is_named};
 use super::read_settings::{self, Generation};
 use super::read_turns::Reader;
+use crate::common::asked_by_form;
 use crate::form::{Form, Omission, Part, Role};
 use crate::intake::{Body, IntakeError, metadata_of};
 use crate::lenient::is_full;
@@ -42,6 +43,8 @@ pub struct GeminiRequest<'a> {
     form: Form<'a>,
 }
 
+asked_by_form!(GeminiRequest);
+
 impl<'a> GeminiRequest<'a> {
     /// The contents, raw. They are not kept so: a caller that wants them reads them once more.
     pub(super) fn contents(&self) -> Option<&'a RawValue> {
@@ -68,9 +71,9 @@ impl<'a> GeminiRequest<'a> {
     /// # Errors
     /// What cannot be understood, with its place.
     pub fn parse(model: impl Into<Cow<'a, str>>, stream: bool, body: &'a [u8]) -> Result<Self, IntakeError> {
-        let mut top = Top::default();
+        let mut top = RequestFields::default();
         top.read(body)?;
-        let Top { fields, start, talk: Reader { turns, left, .. }, system, generation } = top;
+        let RequestFields { fields, start, talk: Reader { turns, left, .. }, system, generation } = top;
         let mut form = Form {
             model: model.into(),
             stream,
@@ -84,30 +87,12 @@ impl<'a> GeminiRequest<'a> {
         Ok(Self { body, fields, start, form })
     }
 
-    /// The model that is asked for.
-    #[must_use]
-    pub fn model(&self) -> &str {
-        &self.form.model
-    }
-
-    /// Whether the answer is to be a stream.
-    #[must_use]
-    pub fn stream(&self) -> bool {
-        self.form.stream
-    }
-
-    /// The request in the form of no dialect.
-    #[must_use]
-    pub fn form(&self) -> &Form<'a> {
-        &self.form
-    }
-
     /// The tools that are offered: their names, and the JSON schemas of their arguments where they have one.
     pub fn tools(&self) -> impl Iterator<Item = (&str, Option<&RawValue>)> {
         self.form.names_and_schemas()
     }
 
-    /// How the conversation began: the contents up to the end of the first words of the user, raw. It stays the same from turn to turn, so that a
+    /// How the conversation began: the contents up to the end of the user's first text, raw. It stays the same from turn to turn, so that a
     /// conversation can be known again without an id.
     #[must_use]
     pub fn opening(&self) -> &'a [u8] {
@@ -133,7 +118,7 @@ impl<'a> GeminiRequest<'a> {
     }
 }
 
-/// Reads what is neither the conversation nor stands before it.
+/// Reads everything but the conversation and the system instruction.
 fn read<'a>(fields: &Node<'a>, generation: Generation<'a>, form: &mut Form<'a>) {
     let (mut tools, mut choice) = (None, None);
     let mut left = Vec::new();
@@ -142,7 +127,7 @@ fn read<'a>(fields: &Node<'a>, generation: Generation<'a>, form: &mut Form<'a>) 
             "tools" => tools = Some(*value),
             "toolConfig" => choice = Some(*value),
             "model" => {}
-            // What says nothing is not missed.
+            // An empty value is not noted as left out.
             _ if !is_full(value) => {}
             "cachedContent" => left.push(Omission::needed("needs_cached_content", name.as_ref())),
             "safetySettings" => left.push(Omission::dropped("drop_safety_settings", name.as_ref())),

@@ -1,7 +1,7 @@
 //! Changes a request where it must be changed, and leaves every other byte as the client wrote it.
 //!
-//! As in the chat dialect: each wish is noted and [`Rewrite::finish`] makes them all in one pass. Model and stream stand in the path, so their
-//! wishes change nothing here. What is added carries no ids, which Vertex would refuse: order and names pair calls and results.
+//! As in the chat dialect: each change is noted and [`Rewrite::finish`] makes them all in one pass. Model and stream stand in the path, so their
+//! changes do nothing here. What is added carries no ids, which Vertex would refuse: order and names pair calls and results.
 
 use bytes::Bytes;
 use serde_json::value::RawValue;
@@ -16,7 +16,7 @@ use crate::intake::after_spaces;
 use crate::lenient::text_of;
 use crate::splice::{Splices, escaped, place, quoted};
 
-/// Wished changes of one request.
+/// The requested changes of one request.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -37,7 +37,7 @@ pub struct Rewrite<'a> {
     whole_calls: bool,
     without_ids: bool,
     notes: Vec<String>,
-    /// Goes on with the last content.
+    /// Text that continues the last content.
     continued: String,
     /// Parts for the end of the last content.
     added: Vec<String>,
@@ -134,7 +134,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Lets the model go on with this text. If the client's own last content is such a beginning, its text is made longer.
+    /// Lets the model continue this text. If the client's own last content is such a beginning, its text is made longer.
     pub fn continue_with(&mut self, text: &str) -> &mut Self {
         if self.ends_with_model() && self.added.is_empty() && self.last_text().is_some() {
             self.continued.push_str(text);
@@ -147,9 +147,9 @@ impl<'a> Rewrite<'a> {
     /// Shows the model its broken calls as if a tool had complained, so that it answers again: one result for each call. Arguments that are
     /// no JSON object are shown as the text that they are.
     pub fn corrected(&mut self, text: &str, broken: &[Correction<'_>]) -> &mut Self {
-        let mut said: Vec<String> = Vec::new();
+        let mut parts: Vec<String> = Vec::new();
         if !text.is_empty() {
-            said.push(json!({"text": text}).to_string());
+            parts.push(json!({"text": text}).to_string());
         }
         let mut results: Vec<Value> = Vec::new();
         for (index, Correction { call, correction }) in broken.iter().enumerate() {
@@ -161,16 +161,16 @@ impl<'a> Rewrite<'a> {
                 .map(|signature| format!(r#","thoughtSignature":{}"#, quoted(signature)));
             let (name, args) = (quoted(call.name), args.get());
             let signature = signature.unwrap_or_default();
-            said.push(format!(r#"{{"functionCall":{{"name":{name},"args":{args}}}{signature}}}"#));
+            parts.push(format!(r#"{{"functionCall":{{"name":{name},"args":{args}}}{signature}}}"#));
             results.push(json!({"functionResponse": {"name": call.name, "response": {"error": correction}}}));
         }
-        if said.is_empty() {
+        if parts.is_empty() {
             return self;
         }
         if self.ends_with_model() {
-            self.added.append(&mut said);
+            self.added.append(&mut parts);
         } else {
-            self.appended.push(format!(r#"{{"role":"model","parts":[{}]}}"#, said.join(",")));
+            self.appended.push(format!(r#"{{"role":"model","parts":[{}]}}"#, parts.join(",")));
         }
         if results.is_empty() { self } else { self.append(&json!({"role": "user", "parts": results})) }
     }
@@ -199,7 +199,7 @@ impl<'a> Rewrite<'a> {
         if !self.notes.is_empty() {
             self.add_notes(&mut splices);
         }
-        // To find the last content all of them are read, so only who adds to it looks.
+        // Finding the last content takes reading all of them, so it is done only where something is added to it.
         let wants = |added: bool| added.then_some(());
         let beginning = wants(!self.continued.is_empty()).and_then(|()| self.last_text());
         if let Some(range) = beginning.and_then(|raw| place(self.body, raw.get())) {

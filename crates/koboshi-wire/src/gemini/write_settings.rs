@@ -7,9 +7,9 @@ use super::model::Model;
 use crate::form::{Effort, Form, Omission, Output, Thinking};
 
 /// More texts that end an answer are not taken.
-const MOST_STOPS: usize = 5;
+const MAX_STOPS: usize = 5;
 /// More answers are not given.
-const MOST_ANSWERS: u32 = 8;
+const MAX_ANSWERS: u32 = 8;
 
 #[derive(Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -67,7 +67,7 @@ impl<'a> Generation<'a> {
         let sampling = &form.sampling;
         let stops: Vec<&str> =
             sampling.stop.iter().map(AsRef::as_ref).filter(|stop: &&str| !stop.is_empty()).collect();
-        if stops.len() > MOST_STOPS {
+        if stops.len() > MAX_STOPS {
             left.push(Omission::dropped("cut_stop_sequences", "stop"));
         }
         let seed = sampling.seed.filter(|seed| i32::try_from(*seed).is_ok());
@@ -93,7 +93,7 @@ impl<'a> Generation<'a> {
             top_k: sampling.top_k,
             candidate_count: answers(sampling.answers, left),
             max_output_tokens: form.max_output,
-            stop_sequences: stops.into_iter().take(MOST_STOPS).collect(),
+            stop_sequences: stops.into_iter().take(MAX_STOPS).collect(),
             seed,
             presence_penalty: presence,
             frequency_penalty: frequency,
@@ -104,13 +104,13 @@ impl<'a> Generation<'a> {
     }
 
     /// Whether there is anything in it.
-    pub(super) fn says_something(&self) -> bool {
+    pub(super) fn is_set(&self) -> bool {
         *self != Self::default()
     }
 }
 
 fn answers(given: Option<u32>, left: &mut Vec<Omission>) -> Option<u32> {
-    if given.is_some_and(|count| count > MOST_ANSWERS) {
+    if given.is_some_and(|count| count > MAX_ANSWERS) {
         left.push(Omission::needed("needs_many_answers", "answers"));
     }
     given.filter(|count| *count > 1)
@@ -121,7 +121,7 @@ fn output<'a>(output: &'a Output<'_>, left: &mut Vec<Omission>) -> (Option<&'sta
         Output::Text => (None, None),
         Output::Json => (Some("application/json"), None),
         Output::Schema { name, schema, .. } => {
-            // Schemas are always followed here, so that `strict` says nothing new.
+            // Schemas are always followed here, so `strict` adds nothing.
             if name.is_some() {
                 left.push(Omission::dropped("drop_schema_name", "output.name"));
             }
@@ -131,7 +131,7 @@ fn output<'a>(output: &'a Output<'_>, left: &mut Vec<Omission>) -> (Option<&'sta
 }
 
 fn thinking(thinking: Thinking, model: Model, left: &mut Vec<Omission>) -> Option<ThinkingConfig> {
-    if thinking == Thinking::Unsaid {
+    if thinking == Thinking::Unspecified {
         return None;
     }
     if !model.thinks() {
@@ -140,19 +140,19 @@ fn thinking(thinking: Thinking, model: Model, left: &mut Vec<Omission>) -> Optio
         }
         return None;
     }
-    let (fewest, most) = model.budget();
+    let (min, max) = model.budget();
     let shown = ThinkingConfig { include_thoughts: true, ..ThinkingConfig::default() };
     Some(match thinking {
-        Thinking::Unsaid => return None,
+        Thinking::Unspecified => return None,
         Thinking::Off => {
-            if fewest > 0 {
+            if min > 0 {
                 left.push(Omission::dropped("least_thinking", "thinking"));
             }
             if model.has_levels() {
                 let level = model.level(Effort::Minimal.into());
                 ThinkingConfig { thinking_level: Some(level), ..ThinkingConfig::default() }
             } else {
-                ThinkingConfig { thinking_budget: i64::try_from(fewest).ok(), ..ThinkingConfig::default() }
+                ThinkingConfig { thinking_budget: i64::try_from(min).ok(), ..ThinkingConfig::default() }
             }
         }
         Thinking::Adaptive if model.has_levels() => shown,
@@ -162,7 +162,7 @@ fn thinking(thinking: Thinking, model: Model, left: &mut Vec<Omission>) -> Optio
         }
         Thinking::Effort(effort) => ThinkingConfig { thinking_budget: Some(tokens(effort)), ..shown },
         Thinking::Budget(budget) => {
-            let fitted = budget.clamp(fewest, most);
+            let fitted = budget.clamp(min, max);
             if fitted != budget {
                 left.push(Omission::dropped("clamp_thinking_budget", "thinking"));
             }
@@ -171,7 +171,7 @@ fn thinking(thinking: Thinking, model: Model, left: &mut Vec<Omission>) -> Optio
     })
 }
 
-/// The tokens that Google itself takes for an effort in its OpenAI-compatible door.
+/// The tokens that Google itself takes for an effort in its OpenAI-compatible API.
 fn tokens(effort: Effort) -> i64 {
     match effort {
         Effort::Minimal | Effort::Low => 1024,

@@ -13,12 +13,12 @@ use super::write_parts::{self, Blob, File, Response};
 use crate::dialect::Dialect;
 use crate::form::{Call, Image, Media, Omission, Outcome, Part, Role, Signature, Thought, Turn};
 
-/// What the user's side says where the model spoke first, or the conversation is empty.
+/// The user's text where the model's turn comes first, or the conversation is empty.
 const OPENING: &str = "(The conversation begins.)";
-/// What a result says that never came.
+/// The text of a result that is missing.
 const MISSING: &str = "The tool returned no result.";
 
-/// What one side says.
+/// The parts of one role.
 #[derive(Debug, Serialize)]
 pub(super) struct Content<'a> {
     role: &'static str,
@@ -31,9 +31,9 @@ pub(super) struct Builder<'a> {
     contents: Vec<Content<'a>>,
     /// Calls that wait for their results.
     calls: Vec<&'a Call<'a>>,
-    /// What the user's side said since the model spoke.
+    /// The user's parts since the last turn of the model.
     outcomes: Vec<(&'a Outcome<'a>, String)>,
-    said: Vec<write_parts::Part<'a>>,
+    user_parts: Vec<write_parts::Part<'a>>,
     pub(super) left: Vec<Omission>,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Builder<'a> {
             contents: Vec::new(),
             calls: Vec::new(),
             outcomes: Vec::new(),
-            said: Vec::new(),
+            user_parts: Vec::new(),
             left: Vec::new(),
         }
     }
@@ -81,7 +81,7 @@ impl<'a> Builder<'a> {
     }
 
     fn model(&mut self, index: usize, turn: &'a Turn<'a>) {
-        if !self.outcomes.is_empty() || !self.said.is_empty() {
+        if !self.outcomes.is_empty() || !self.user_parts.is_empty() {
             self.answer();
         }
         let mut parts = Vec::with_capacity(turn.parts.len());
@@ -107,7 +107,7 @@ impl<'a> Builder<'a> {
                     });
                 }
                 Part::Thought(thought) => parts.extend(self.thought(thought, at)),
-                // The model has nothing to answer with: some client mixed up the sides.
+                // A model's turn cannot hold results: some client mixed up the roles.
                 Part::Outcome(outcome) => self.outcomes.push((outcome, at())),
                 other => parts.extend(self.plain(other, at)),
             }
@@ -124,7 +124,7 @@ impl<'a> Builder<'a> {
                 Part::Thought(_) => self.left.push(Omission::dropped("drop_foreign_thought", at())),
                 other => {
                     let part = self.plain(other, at);
-                    self.said.extend(part);
+                    self.user_parts.extend(part);
                 }
             }
         }
@@ -140,7 +140,7 @@ impl<'a> Builder<'a> {
         Some(&signature.data)
     }
 
-    /// A thought goes back to whom it came from: only one that Gemini has signed is its own.
+    /// A thought goes back only to the vendor that wrote it: one that Gemini has signed is its own.
     fn thought(
         &mut self,
         thought: &'a Thought<'a>,
@@ -158,7 +158,7 @@ impl<'a> Builder<'a> {
         })
     }
 
-    /// Text, pictures, data.
+    /// Text, images, data.
     fn plain(&mut self, part: &'a Part<'a>, at: impl Fn() -> String) -> Option<write_parts::Part<'a>> {
         match part {
             Part::Text(text) | Part::Refusal(text) => {
@@ -184,7 +184,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// The user's side: a result for each call, in their order, then what else was said.
+    /// The user's turn: a result for each call, in their order, then the other parts.
     fn answer(&mut self) {
         let outcomes = std::mem::take(&mut self.outcomes);
         let mut open: HashMap<&str, VecDeque<usize>> = HashMap::new();
@@ -223,7 +223,7 @@ impl<'a> Builder<'a> {
             }
         }
         parts.append(&mut beside);
-        parts.append(&mut self.said);
+        parts.append(&mut self.user_parts);
         self.push("user", parts);
     }
 
@@ -238,7 +238,7 @@ impl<'a> Builder<'a> {
         let mut inside = Vec::new();
         for part in outcome.parts.iter().filter(|part| matches!(part, Part::Image(_) | Part::Media(_))) {
             let Some(media) = self.plain(part, || at.to_owned()) else { continue };
-            // Sound and film are not taken inside, nor is anything that must be fetched.
+            // Audio and video are not taken inside, nor is anything that must be fetched.
             let kind = media.inline_data.as_ref().map_or("", |blob| blob.mime_type);
             let fits = kind.starts_with("image/") || kind == "application/pdf";
             if fits && self.model.has_media_in_results() {
@@ -273,7 +273,7 @@ fn inline<'a>(mime_type: &'a str, data: &'a str) -> write_parts::Part<'a> {
     write_parts::Part { inline_data: Some(Blob { mime_type, data }), ..write_parts::Part::default() }
 }
 
-/// The type of a picture, by the end of its address: Vertex does not look for itself.
+/// The type of an image, by the end of its address: Vertex does not look for itself.
 fn image_type(url: &str) -> Option<&'static str> {
     let path = url.strip_prefix("https://")?.split(['?', '#']).next()?;
     let end = path.rsplit_once('.')?.1.to_ascii_lowercase();

@@ -3,8 +3,8 @@
 //! A stream goes out in one of two forms: as events (`alt=sse`), or as one JSON list. There is nothing to open and nothing to close but the list,
 //! so a chunk can be written between those of an upstream at any place.
 //!
-//! Three things real clients taught. An error inside a stream of events is bare JSON in a write of its own: as an event it is taken for an answer
-//! without a finish reason, and asked for again. A comment kills the parser of Google's JavaScript library, so a sign of life is an empty line, or
+//! Three findings from real clients. An error inside a stream of events is bare JSON in a write of its own: as an event it is taken for an answer
+//! without a finish reason, and asked for again. A comment kills the parser of Google's JavaScript library, so a keep-alive is an empty line, or
 //! for older libraries an empty chunk. And a chunk without a part makes loops over `chunk.text` print `None`, so that the last one has an empty text.
 
 use bytes::Bytes;
@@ -55,7 +55,7 @@ pub struct Writer {
     shape: Shape,
     alive: Alive,
     is_open: bool,
-    /// To be said with the next chunk.
+    /// Koboshi's own object, for the next chunk.
     note: Option<Value>,
     /// The list has an element.
     begun: bool,
@@ -88,7 +88,7 @@ impl Writer {
         Self { shape, ..self }
     }
 
-    /// The same with this sign of life.
+    /// The same with this keep-alive.
     #[must_use]
     pub fn alive(self, alive: Alive) -> Self {
         Self { alive, ..self }
@@ -119,7 +119,7 @@ impl Writer {
         framed
     }
 
-    /// Nothing stands before content in this dialect; what Koboshi has to say goes with the first chunk of our own.
+    /// This dialect has no opening frame; Koboshi's own object goes with the first chunk that we write.
     pub fn open(&mut self, koboshi: Option<&Value>) -> Bytes {
         if !self.is_open {
             self.is_open = true;
@@ -129,7 +129,7 @@ impl Writer {
     }
 
     /// Text, thinking, refusal and signature of a step; nothing if it has none. Words of a refusal are text here.
-    pub fn say(&mut self, step: &Step<'_>) -> Bytes {
+    pub fn write_step(&mut self, step: &Step<'_>) -> Bytes {
         let mut parts = Vec::new();
         if let Some(thought) = step.thought.as_deref() {
             parts.push(Part { thought: true, ..Part::text(thought) });
@@ -201,7 +201,7 @@ impl Writer {
         }
     }
 
-    /// A sign of life.
+    /// A keep-alive.
     pub fn keep_alive(&mut self) -> Bytes {
         Bytes::from_static(match (self.shape, self.alive) {
             (Shape::List, _) | (Shape::Events, Alive::Line) => b"\r\n",

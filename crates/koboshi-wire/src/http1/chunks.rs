@@ -1,22 +1,22 @@
 //! Reads a body that comes in chunks.
 //!
-//! A state for each place where the bytes may be cut. Extensions and trailers are passed over, up to a limit, once they are seen to be
-//! some; a bare line feed in place of a line end is refused. Others might read either differently.
+//! A state for each place where the bytes may be cut. Extensions and trailers are skipped, up to a limit, after a check of their
+//! form; a bare line feed in place of a line end is refused, because other parsers read it differently.
 
 use bytes::{Buf, BytesMut};
 
 /// Bytes of extensions and trailers in one body; more are refused.
-const MOST_BESIDES: u32 = 16 * 1024;
+const MAX_EXTRA_BYTES: u32 = 16 * 1024;
 
-/// Where in a body in chunks the reading stands.
+/// The parser state of a chunked body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunks {
-    at: At,
+    at: ChunkState,
     besides: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum At {
+enum ChunkState {
     /// In the length of a chunk, of which this many digits were read.
     Size {
         size: u64,
@@ -52,11 +52,11 @@ enum At {
 
 /// The body is not in chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Broken;
+pub struct BadChunks;
 
 impl Default for Chunks {
     fn default() -> Self {
-        Self { at: At::Size { size: 0, digits: 0 }, besides: 0 }
+        Self { at: ChunkState::Size { size: 0, digits: 0 }, besides: 0 }
     }
 }
 
@@ -64,15 +64,15 @@ impl Chunks {
     /// All of the body was read.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.at == At::Done
+        self.at == ChunkState::Done
     }
 
-    /// Takes what is there out of `from`, and its content, up to `most` bytes, into `into`. Bytes behind the body stay.
+    /// Takes what is there out of `from`, and its content, up to `max` bytes, into `into`. Bytes behind the body stay.
     ///
     /// # Errors
     /// It is not in chunks.
-    pub fn read(&mut self, from: &mut BytesMut, into: &mut BytesMut, most: usize) -> Result<(), Broken> {
-        let taken = self.take(from, into, most)?;
+    pub fn read(&mut self, from: &mut BytesMut, into: &mut BytesMut, max: usize) -> Result<(), BadChunks> {
+        let taken = self.take(from, into, max)?;
         from.advance(taken);
         Ok(())
     }
@@ -81,20 +81,20 @@ impl Chunks {
     ///
     /// # Errors
     /// It is not in chunks.
-    pub fn take(&mut self, from: &[u8], into: &mut BytesMut, most: usize) -> Result<usize, Broken> {
-        let (mut at, mut room) = (0, most);
+    pub fn take(&mut self, from: &[u8], into: &mut BytesMut, max: usize) -> Result<usize, BadChunks> {
+        let (mut at, mut room) = (0, max);
         while room > 0
             && !self.is_done()
             && let Some(byte) = from.get(at)
         {
-            if let At::Data { left } = self.at {
+            if let ChunkState::Data { left } = self.at {
                 let rest = from.get(at..).unwrap_or_default();
                 let length = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len()).min(room);
                 into.extend_from_slice(rest.get(..length).unwrap_or_default());
                 at += length;
                 room -= length;
                 let left = left.saturating_sub(length as u64);
-                self.at = if left == 0 { At::DataCr } else { At::Data { left } };
+                self.at = if left == 0 { ChunkState::DataCr } else { ChunkState::Data { left } };
             } else {
                 self.at = self.after(*byte)?;
                 at += 1;
@@ -103,42 +103,50 @@ impl Chunks {
         Ok(at)
     }
 
-    fn after(&mut self, byte: u8) -> Result<At, Broken> {
+    fn after(&mut self, byte: u8) -> Result<ChunkState, BadChunks> {
         let next = match (self.at, byte) {
-            (At::Size { digits: 1.., size } | At::SizeSpace { size }, b'\r') => At::SizeEnd { size },
-            (At::Size { digits: 1.., size } | At::SizeSpace { size }, b';') => At::Extension { size },
-            (At::Size { digits: 1.., size } | At::SizeSpace { size }, b' ' | b'\t') => {
-                self.besides(At::SizeSpace { size })?
+            (ChunkState::Size { digits: 1.., size } | ChunkState::SizeSpace { size }, b'\r') => {
+                ChunkState::SizeEnd { size }
             }
-            (At::Size { size, digits }, _) => {
-                let digit = char::from(byte).to_digit(16).ok_or(Broken)?;
+            (ChunkState::Size { digits: 1.., size } | ChunkState::SizeSpace { size }, b';') => {
+                ChunkState::Extension { size }
+            }
+            (ChunkState::Size { digits: 1.., size } | ChunkState::SizeSpace { size }, b' ' | b'\t') => {
+                self.besides(ChunkState::SizeSpace { size })?
+            }
+            (ChunkState::Size { size, digits }, _) => {
+                let digit = char::from(byte).to_digit(16).ok_or(BadChunks)?;
                 // Sixteen digits would not fit.
                 if digits >= 15 {
-                    return Err(Broken);
+                    return Err(BadChunks);
                 }
-                At::Size { size: size * 16 + u64::from(digit), digits: digits + 1 }
+                ChunkState::Size { size: size * 16 + u64::from(digit), digits: digits + 1 }
             }
-            (At::Extension { size }, b'\r') => At::SizeEnd { size },
-            (At::Extension { .. }, b'\n') => return Err(Broken),
-            (At::Extension { size }, _) => self.besides(At::Extension { size })?,
-            (At::SizeEnd { size: 0 }, b'\n') | (At::TrailerLf, b'\n') => At::TrailerStart,
-            (At::SizeEnd { size }, b'\n') => At::Data { left: size },
-            (At::DataCr, b'\r') => At::DataLf,
-            (At::DataLf, b'\n') => At::Size { size: 0, digits: 0 },
-            (At::TrailerStart, b'\r') => At::LastLf,
-            (At::Trailer, b'\r') => At::TrailerLf,
-            (At::TrailerName, b':') => self.besides(At::Trailer)?,
-            (At::TrailerStart | At::TrailerName, _) if is_of_a_name(byte) => self.besides(At::TrailerName)?,
-            (At::Trailer, b'\t' | b' '..=b'~' | 0x80..) => self.besides(At::Trailer)?,
-            (At::LastLf, b'\n') => At::Done,
-            _ => return Err(Broken),
+            (ChunkState::Extension { size }, b'\r') => ChunkState::SizeEnd { size },
+            (ChunkState::Extension { .. }, b'\n') => return Err(BadChunks),
+            (ChunkState::Extension { size }, _) => self.besides(ChunkState::Extension { size })?,
+            (ChunkState::SizeEnd { size: 0 }, b'\n') | (ChunkState::TrailerLf, b'\n') => {
+                ChunkState::TrailerStart
+            }
+            (ChunkState::SizeEnd { size }, b'\n') => ChunkState::Data { left: size },
+            (ChunkState::DataCr, b'\r') => ChunkState::DataLf,
+            (ChunkState::DataLf, b'\n') => ChunkState::Size { size: 0, digits: 0 },
+            (ChunkState::TrailerStart, b'\r') => ChunkState::LastLf,
+            (ChunkState::Trailer, b'\r') => ChunkState::TrailerLf,
+            (ChunkState::TrailerName, b':') => self.besides(ChunkState::Trailer)?,
+            (ChunkState::TrailerStart | ChunkState::TrailerName, _) if is_of_a_name(byte) => {
+                self.besides(ChunkState::TrailerName)?
+            }
+            (ChunkState::Trailer, b'\t' | b' '..=b'~' | 0x80..) => self.besides(ChunkState::Trailer)?,
+            (ChunkState::LastLf, b'\n') => ChunkState::Done,
+            _ => return Err(BadChunks),
         };
         Ok(next)
     }
 
-    fn besides(&mut self, next: At) -> Result<At, Broken> {
+    fn besides(&mut self, next: ChunkState) -> Result<ChunkState, BadChunks> {
         self.besides += 1;
-        if self.besides > MOST_BESIDES { Err(Broken) } else { Ok(next) }
+        if self.besides > MAX_EXTRA_BYTES { Err(BadChunks) } else { Ok(next) }
     }
 }
 
@@ -151,7 +159,7 @@ fn is_of_a_name(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn read(text: &str, step: usize) -> Result<(String, String, bool), Broken> {
+    fn read(text: &str, step: usize) -> Result<(String, String, bool), BadChunks> {
         let (mut chunks, mut from, mut into) = (Chunks::default(), BytesMut::new(), BytesMut::new());
         for piece in text.as_bytes().chunks(step) {
             from.extend_from_slice(piece);
@@ -177,11 +185,11 @@ mod tests {
             "0\r\nnot a trailer\r\n\r\n", "0\r\n: x\r\n\r\n", "0\r\nA : x\r\n\r\n", "0\r\nA: \0\r\n\r\n",
             "0\r\nA: b\r\n folded\r\n\r\n",
         ] {
-            assert_eq!(read(text, 1), Err(Broken), "{text:?}");
-            assert_eq!(read(text, 100), Err(Broken), "{text:?}");
+            assert_eq!(read(text, 1), Err(BadChunks), "{text:?}");
+            assert_eq!(read(text, 100), Err(BadChunks), "{text:?}");
         }
-        assert_eq!(read(&format!("5;{}", "x".repeat(20_000)), 1000), Err(Broken));
-        assert_eq!(read(&format!("0\r\n{}", "x: y\r\n".repeat(5000)), 1000), Err(Broken));
+        assert_eq!(read(&format!("5;{}", "x".repeat(20_000)), 1000), Err(BadChunks));
+        assert_eq!(read(&format!("0\r\n{}", "x: y\r\n".repeat(5000)), 1000), Err(BadChunks));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The headers of a request or an answer, where they stood.
 //!
-//! A head has a dozen headers and is asked for as many. Looking through a list of places costs less than building a map, and needs two
+//! A head has a dozen headers, and about as many are looked up. Looking through a list of places costs less than building a map, and needs two
 //! pieces of memory in place of one for each header. Names are in small letters.
 
 use std::ops::Range;
@@ -66,7 +66,7 @@ impl Fields {
         self.places.iter().filter_map(pair)
     }
 
-    /// Those whose names are looked for. The others are not even read.
+    /// Those with the wanted names. The others are not even read.
     pub fn pairs_of(&self, is: impl Fn(&[u8]) -> bool) -> impl Iterator<Item = (&str, &str)> {
         let pair = move |(name, value): &(Range<u32>, Range<u32>)| {
             let name = self.piece(name).filter(|name| is(name))?;

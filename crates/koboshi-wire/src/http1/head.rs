@@ -10,12 +10,12 @@ use memchr::memchr2_iter;
 use super::fields::Fields;
 
 /// Headers of one head; more are refused.
-pub(super) const MOST_HEADERS: usize = 200;
+pub(super) const MAX_HEADERS: usize = 200;
 /// Bytes of a head; more are refused.
-pub const LARGEST: usize = 64 * 1024;
+pub const MAX_HEAD: usize = 64 * 1024;
 
-/// The largest number that a body's length can be said by. Others keep the last few for meanings of their own.
-const LONGEST_BODY: u64 = u64::MAX >> 1;
+/// The largest accepted content length. Other programs give the last few values of the type a special meaning.
+const MAX_BODY: u64 = u64::MAX >> 1;
 
 /// The head of a request.
 #[derive(Debug, Clone)]
@@ -31,9 +31,9 @@ pub struct Head {
     pub fields: Fields,
     /// How the body comes.
     pub coming: RequestBody,
-    /// The client waits for a word before it sends its body.
+    /// The client waits for `100 Continue` before it sends its body.
     pub expects: bool,
-    /// The client wants to ask for something else on this connection.
+    /// The client may send another request on this connection.
     pub stays: bool,
 }
 
@@ -46,7 +46,7 @@ pub enum RequestBody {
     Length(u64),
     /// In chunks.
     Chunked,
-    /// It was given up: what follows on the connection is no request.
+    /// The body was not fully read, so the connection cannot be reused.
     Abandoned,
 }
 
@@ -74,14 +74,14 @@ impl Head {
     /// # Errors
     /// It is no head, or one that could be read in two ways, or too large.
     pub fn parse(text: &[u8]) -> Result<Option<(Self, usize)>, BadHead> {
-        let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
+        let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; MAX_HEADERS];
         let mut request = httparse::Request::new(&mut []);
         let parsed = ParserConfig::default().parse_request_with_uninit_headers(&mut request, text, &mut room);
         let length = match parsed {
-            Ok(Status::Complete(length)) if length > LARGEST => return Err(TOO_LARGE),
+            Ok(Status::Complete(length)) if length > MAX_HEAD => return Err(TOO_LARGE),
             Ok(Status::Complete(length)) if has_odd_line_end(text, length) => return Err(ODD_LINE_END),
             Ok(Status::Complete(length)) => length,
-            Ok(Status::Partial) if text.len() >= LARGEST => return Err(TOO_LARGE),
+            Ok(Status::Partial) if text.len() >= MAX_HEAD => return Err(TOO_LARGE),
             Ok(Status::Partial) if has_odd_line_end(text, text.len()) => return Err(ODD_LINE_END),
             Ok(Status::Partial) => return Ok(None),
             Err(httparse::Error::TooManyHeaders) => return Err(TOO_LARGE),
@@ -182,16 +182,16 @@ fn coming(fields: &Fields, version: Version) -> Result<RequestBody, BadHead> {
     Ok(RequestBody::Chunked)
 }
 
-/// The length that is said, if one is said and only one.
+/// The stated length, if there is exactly one.
 pub(super) fn length_of(fields: &Fields) -> Result<Option<u64>, BadHead> {
     let mut length = None;
     for value in fields.all("content-length") {
-        let said = number(value).filter(|said| *said <= LONGEST_BODY);
-        let said = said.ok_or(bad("content-length must be a number"))?;
-        if length.is_some_and(|known| known != said) {
+        let stated = number(value).filter(|stated| *stated <= MAX_BODY);
+        let stated = stated.ok_or(bad("content-length must be a number"))?;
+        if length.is_some_and(|known| known != stated) {
             return Err(bad("two different values of content-length"));
         }
-        length = Some(said);
+        length = Some(stated);
     }
     Ok(length)
 }
@@ -212,7 +212,7 @@ pub(super) fn stays(fields: &Fields, version: Version) -> bool {
                 .any(|one| one.trim_ascii().eq_ignore_ascii_case(word.as_bytes()))
         })
     };
-    // A client that says both gets the reading that harms no other request.
+    // A client that sends both gets the reading that cannot affect another request.
     !says("close") && (version == Version::HTTP_11 || says("keep-alive"))
 }
 
@@ -328,7 +328,7 @@ mod tests {
     fn too_much_is_refused_also_before_it_ends() {
         let many: String = (0..300).map(|number| format!("x-{number}: y\r\n")).collect();
         assert_eq!(Head::parse(format!("GET / HTTP/1.1\r\n{many}").as_bytes()).unwrap_err(), TOO_LARGE);
-        let long = format!("GET / HTTP/1.1\r\nx: {}", "y".repeat(LARGEST));
+        let long = format!("GET / HTTP/1.1\r\nx: {}", "y".repeat(MAX_HEAD));
         assert_eq!(Head::parse(long.as_bytes()).unwrap_err(), TOO_LARGE);
         assert_eq!(Head::parse(format!("{long}\r\n\r\n").as_bytes()).unwrap_err(), TOO_LARGE);
     }

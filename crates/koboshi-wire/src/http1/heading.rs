@@ -1,4 +1,4 @@
-//! What an answer says before its body: a status and header lines, kept as the bytes that are sent.
+//! The head of an answer: a status and header lines, kept as the bytes that are sent.
 //!
 //! No code looks a line up again once it is added, so there is no map: a line is added behind the others. Two lines of one name are two
 //! lines; the caller that adds them knows. A value that could end its line early is left out, so that no text of elsewhere becomes a header.
@@ -40,12 +40,12 @@ impl HeaderLines {
 pub struct Heading {
     /// Its status.
     pub status: StatusCode,
-    /// What is said besides.
+    /// The header lines.
     pub lines: HeaderLines,
 }
 
 impl Heading {
-    /// A head that says nothing but its status; one that is none becomes 500.
+    /// A head with only a status; an invalid one becomes 500.
     #[must_use]
     pub fn of(status: u16) -> Self {
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -72,7 +72,7 @@ fn is_one_line(value: &[u8]) -> bool {
     value.iter().fold(true, |fits, byte| fits & (*byte == b'\t' || (*byte >= b' ' && *byte != 0x7f)))
 }
 
-/// Whether this is ASCII without control characters. Every byte is looked at, because a loop that may stop early looks at one at a time.
+/// Whether this is ASCII without control characters. Every byte is checked, because a loop that may stop early cannot be vectorised.
 pub(super) fn is_plain(value: &[u8]) -> bool {
     value.iter().fold(true, |plain, byte| plain & matches!(byte, b'\t' | b' '..=b'~'))
 }
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_would_end_its_line_is_not_said() {
+    fn a_value_that_would_end_its_line_is_left_out() {
         let mut lines = HeaderLines::default();
         for value in ["a\r\nx: y", "a\nb", "\0", "\x7f"] {
             lines.add("x", value);

@@ -9,7 +9,7 @@ use super::heading::{Heading, line};
 /// How the body of an answer goes out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerBody {
-    /// There is none, and nothing is said of one: 204 and 304.
+    /// There is none, and no length is stated: 204 and 304.
     Never,
     /// This many bytes.
     Length(u64),

@@ -1,4 +1,4 @@
-//! Reads the head of an answer: what a provider says, and how its body will come.
+//! Reads the head of an answer: its status and headers, and how its body will come.
 
 use std::mem::MaybeUninit;
 
@@ -6,7 +6,7 @@ use http::{StatusCode, Version};
 use httparse::{Header, ParserConfig, Status};
 
 use super::fields::Fields;
-use super::head::{LARGEST, MOST_HEADERS, has_odd_line_end, length_of, stays};
+use super::head::{MAX_HEAD, MAX_HEADERS, has_odd_line_end, length_of, stays};
 
 /// The head of an answer.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl ReplyHead {
     /// # Errors
     /// It is no answer.
     pub fn parse(text: &[u8]) -> Result<Option<(Self, usize)>, NoReply> {
-        let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; MOST_HEADERS];
+        let mut room = [const { MaybeUninit::<Header<'_>>::uninit() }; MAX_HEADERS];
         let mut reply = httparse::Response::new(&mut []);
         let mut reading = ParserConfig::default();
         // Servers that are not well made; what they mean is plain.
@@ -53,8 +53,8 @@ impl ReplyHead {
             .ignore_invalid_headers_in_responses(true);
         let length = match reading.parse_response_with_uninit_headers(&mut reply, text, &mut room) {
             // No provider is known to end its lines by LF alone; the clients that Node programs have refuse it too.
-            Ok(Status::Complete(length)) if length <= LARGEST && !has_odd_line_end(text, length) => length,
-            Ok(Status::Partial) if text.len() < LARGEST => return Ok(None),
+            Ok(Status::Complete(length)) if length <= MAX_HEAD && !has_odd_line_end(text, length) => length,
+            Ok(Status::Partial) if text.len() < MAX_HEAD => return Ok(None),
             _ => return Err(NoReply),
         };
         let status = reply.code.and_then(|code| StatusCode::from_u16(code).ok()).ok_or(NoReply)?;

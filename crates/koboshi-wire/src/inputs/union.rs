@@ -16,11 +16,11 @@ use super::{REFUSED_BY_OPENAI, UNIONS};
 use crate::intake::fields;
 use crate::lenient::{Fields, List, Text, filled, otherwise, skip};
 
-/// Branches of a union that are looked at, and how deep they may stand in each other.
-const MOST_BRANCHES: usize = 256;
-const DEEPEST: usize = 8;
+/// The number of branches of a union that are read, and how deep they may be nested.
+const MAX_BRANCHES: usize = 256;
+const MAX_DEPTH: usize = 8;
 
-type Named<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+type RawMembers<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
 
 /// The object in place of a schema with a union at its top; none if the schema is no object.
 pub(super) fn loosened(schema: &RawValue) -> Option<Box<RawValue>> {
@@ -41,7 +41,7 @@ pub(super) fn loosened(schema: &RawValue) -> Option<Box<RawValue>> {
     serde_json::value::to_raw_value(&object).ok()
 }
 
-/// What of the top speaks of the union, or would say too much beside the object.
+/// The fields of the top that belong to the union, or would demand too much beside the object.
 fn is_left_out(name: &str) -> bool {
     UNIONS.contains(&name)
         || REFUSED_BY_OPENAI.contains(&name)
@@ -49,7 +49,7 @@ fn is_left_out(name: &str) -> bool {
 }
 
 /// The fields of an object by their names; of a name that comes twice the last counts.
-fn named(raw: &RawValue) -> Option<Named<'_>> {
+fn named(raw: &RawValue) -> Option<RawMembers<'_>> {
     Some(fields(raw)?.into_iter().collect())
 }
 
@@ -76,9 +76,9 @@ impl<'a> Piece<'a> {
 /// What the branches of a union name.
 #[derive(Default)]
 struct Union<'a> {
-    top: Named<'a>,
+    top: RawMembers<'a>,
     /// The lists of definitions that were referred to.
-    lists: BTreeMap<String, Named<'a>>,
+    lists: BTreeMap<String, RawMembers<'a>>,
     /// The definitions that were taken in, and whether their demands were.
     taken: BTreeSet<(Cow<'a, str>, bool)>,
     properties: BTreeMap<Cow<'a, str>, Vec<&'a RawValue>>,
@@ -90,7 +90,7 @@ impl<'a> Union<'a> {
     /// Takes in a branch and those in it; `must` where its demands hold for every call.
     fn take(&mut self, branch: &'a RawValue, must: bool, depth: usize) {
         self.seen += 1;
-        if self.seen > MOST_BRANCHES || depth > DEEPEST {
+        if self.seen > MAX_BRANCHES || depth > MAX_DEPTH {
             return;
         }
         let Ok(branch) = filled::<Branch<'a>>(branch.get()) else { return };
@@ -145,7 +145,7 @@ struct Branch<'a> {
     properties: Option<&'a RawValue>,
     required: Option<&'a RawValue>,
     /// In the order of [`UNIONS`].
-    unions: [First<'a>; UNIONS.len()],
+    unions: [FirstElements<'a>; UNIONS.len()],
 }
 
 impl<'a> Fields<'a> for Branch<'a> {
@@ -164,34 +164,34 @@ impl<'a> Fields<'a> for Branch<'a> {
     }
 }
 
-/// The first elements of a list, as many as are looked at; of anything else none.
+/// The first elements of a list, up to the limit of branches; of anything else none.
 #[derive(Default)]
-struct First<'a>(Vec<&'a RawValue>);
+struct FirstElements<'a>(Vec<&'a RawValue>);
 
 struct FirstVisitor;
 
 impl<'a> Visitor<'a> for FirstVisitor {
-    type Value = First<'a>;
+    type Value = FirstElements<'a>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a list")
     }
 
-    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<First<'a>, A::Error> {
+    fn visit_seq<A: SeqAccess<'a>>(self, mut list: A) -> Result<FirstElements<'a>, A::Error> {
         let mut first = Vec::new();
-        while first.len() < MOST_BRANCHES
+        while first.len() < MAX_BRANCHES
             && let Some(one) = list.next_element()?
         {
             first.push(one);
         }
-        while first.len() == MOST_BRANCHES && list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(First(first))
+        while first.len() == MAX_BRANCHES && list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(FirstElements(first))
     }
 
     otherwise!(texts, numbers, flags, null, objects);
 }
 
-impl<'a> Deserialize<'a> for First<'a> {
+impl<'a> Deserialize<'a> for FirstElements<'a> {
     fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(FirstVisitor)
     }

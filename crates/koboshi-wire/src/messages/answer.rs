@@ -17,7 +17,7 @@ use crate::amend;
 use crate::dialect::Dialect;
 use crate::form::{Signature, Thought};
 use crate::json;
-use crate::lenient::{Fields, List, Object, Text, Truth, arguments_of, filled, skip};
+use crate::lenient::{Fields, List, Object, Text, Truthiness, arguments_of, filled, skip};
 use crate::splice::place;
 use crate::step::{Usage, join};
 
@@ -130,7 +130,7 @@ impl<'a> Fields<'a> for Answer<'a> {
             "stop_reason" => self.stop = map.next_value::<Text<'a>>()?.full(),
             "stop_details" => self.explanation = map.next_value::<Object<StopDetails<'a>>>()?.0.0,
             "usage" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
-            "error" => self.error |= map.next_value::<Truth>()?.0,
+            "error" => self.error |= map.next_value::<Truthiness>()?.0,
             "type" => self.error |= map.next_value::<Text<'a>>()?.0.as_deref() == Some("error"),
             _ => skip(map)?,
         }

@@ -1,6 +1,6 @@
 //! The arguments of a call as the object that this dialect wants.
 //!
-//! A model's broken text is not thrown away and not mended: it is shown in one field, so that the model sees what it wrote.
+//! A model's broken text is neither dropped nor repaired: it is shown in one field, so that the model sees what it wrote.
 
 use std::borrow::Cow;
 

@@ -1,6 +1,6 @@
 //! Writes a form as a request of this dialect.
 //!
-//! What the dialect demands and the form does not say is filled in, what the vendor would refuse is fitted or left out, each by a rule with a
+//! What the dialect demands and the form lacks is filled in, what the vendor would refuse is fitted or left out, each by a rule with a
 //! name. Schemas and arguments stay the text they were. The conversation itself is put in order by `turns`.
 
 use std::borrow::Cow;
@@ -20,13 +20,13 @@ use crate::form::{
 };
 use crate::{inputs, json};
 
-/// The vendor wants a limit of the answer with every request; this one stands where the client said none and the model's own is not known.
-pub const MOST_TOKENS: u64 = 8192;
-/// This share of a model's own limit is asked for where the client said none: all of it would not fit into the window beside a long conversation.
-const MOST_UNSAID: u64 = 32_000;
+/// The vendor wants a limit of the answer with every request; this one is used where the client stated none and the model's own is not known.
+pub const DEFAULT_MAX_TOKENS: u64 = 8192;
+/// The most that is asked for where the client stated no limit: a model's whole limit would not fit into the window beside a long conversation.
+const MAX_DEFAULT_TOKENS: u64 = 32_000;
 
 /// The vendor takes ids of users up to this many letters.
-const LONGEST_USER: usize = 256;
+const MAX_USER: usize = 256;
 
 /// The form as a request, for a model of which this is known.
 #[must_use]
@@ -120,11 +120,11 @@ impl<'a> Body<'a> {
         let (model, output_limit) = (Model(facts), facts.max_output_tokens);
         let mut messages = write_turns::messages(&form.turns, left);
         let mut system: Vec<Block<'a>> = Vec::new();
-        for said in form.system.iter().filter(|said| !said.trim().is_empty()) {
-            system.push(Block::Text { text: said.as_ref().into() });
+        for text in form.system.iter().filter(|text| !text.trim().is_empty()) {
+            system.push(Block::Text { text: text.as_ref().into() });
         }
         if messages.is_empty() {
-            // A conversation has at least one message; a prompt that stands alone is it.
+            // A conversation has at least one message; a system prompt without any becomes it.
             messages.extend(system.pop().map(|block| Message { role: Role::User, content: vec![block] }));
             left.push(Omission::dropped("system_as_user", "system"));
         }
@@ -141,12 +141,12 @@ impl<'a> Body<'a> {
                     Some(ToolChoice { r#type: "none", name: None, disable_parallel_tool_use: None });
             }
         }
-        let unsaid = output_limit.map_or(MOST_TOKENS, |most| most.min(MOST_UNSAID));
-        let unsaid = unsaid.min(room.map_or(u64::MAX, |room| room.max(MOST_TOKENS)));
-        let thought = Thought::of(form, model, &messages, (unsaid, output_limit), left);
+        let default_limit = output_limit.map_or(DEFAULT_MAX_TOKENS, |max| max.min(MAX_DEFAULT_TOKENS));
+        let default_limit = default_limit.min(room.map_or(u64::MAX, |room| room.max(DEFAULT_MAX_TOKENS)));
+        let thought = Thought::of(form, model, &messages, (default_limit, output_limit), left);
         let mut body = Body {
             model: &form.model,
-            max_tokens: thought.max_tokens.unwrap_or(unsaid),
+            max_tokens: thought.max_tokens.unwrap_or(default_limit),
             thinking: thought.thinking,
             output_config: OutputConfig { effort: thought.effort, format },
             temperature: None,
@@ -164,7 +164,7 @@ impl<'a> Body<'a> {
         body
     }
 
-    /// How the answer is drawn, as far as the model takes it.
+    /// The sampling parameters that the model takes.
     fn sample(&mut self, sampling: &'a Sampling<'_>, model: Model, left: &mut Vec<Omission>) {
         let thinks = matches!(self.thinking, Some(Thinking::Enabled { .. } | Thinking::Adaptive));
         let mut keep = |is_set: bool, rule: &'static str, at: &'static str, fits: bool| {
@@ -279,8 +279,8 @@ fn choice<'a>(form: &'a Form<'_>) -> Option<ToolChoice<'a>> {
     let disable_parallel_tool_use = form.parallel.map(|parallel| !parallel);
     let of = |r#type| Some(ToolChoice { r#type, name: None, disable_parallel_tool_use });
     match &form.choice {
-        Choice::Unsaid if form.parallel == Some(false) => of("auto"),
-        Choice::Unsaid => None,
+        Choice::Unspecified if form.parallel == Some(false) => of("auto"),
+        Choice::Unspecified => None,
         Choice::Auto => of("auto"),
         Choice::Any => of("any"),
         Choice::Never => Some(ToolChoice { r#type: "none", name: None, disable_parallel_tool_use: None }),
@@ -292,7 +292,7 @@ fn choice<'a>(form: &'a Form<'_>) -> Option<ToolChoice<'a>> {
 
 fn user<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Option<Metadata<'a>> {
     let user_id = form.user.as_deref()?;
-    if user_id.chars().count() > LONGEST_USER {
+    if user_id.chars().count() > MAX_USER {
         left.push(Omission::dropped("drop_user", "user"));
         return None;
     }

@@ -59,7 +59,7 @@ fn by_kind(failure: &Failure<'_>) -> &'static str {
     match failure.kind {
         Kind::Timeout => "timeout_error",
         Kind::RateLimited | Kind::QuotaExceeded => "rate_limit_error",
-        // An overload has that word with its own status only: who gets another status must not read it.
+        // The word for an overload goes only with its own status: a client that gets another status must not read it.
         Kind::Unavailable if !failure.is_final => "overloaded_error",
         _ => "api_error",
     }

@@ -2,7 +2,7 @@
 //!
 //! One pass, borrowed, into a [`Step`]. What stands in `type` counts; the name of the event only where there is none, as compatible servers leave
 //! one or the other out. Between frames it is kept which blocks are tool calls, so that the pieces of a call are numbered among the calls, and
-//! what the answer has cost so far: the sent tokens stand in the first frame, the received ones in the last.
+//! the usage up to then: the sent tokens stand in the first frame, the received ones in the last.
 //!
 //! Unknown events and blocks are passed over. A block of a tool that the provider runs itself is no call.
 
@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use super::output;
 use super::output::UsageFields;
 use crate::Malformed;
-use crate::lenient::{Fields, Fill, Number, Object, Text, Truth, filled, is_full, skip, without_halves};
+use crate::lenient::{Fields, Fill, Number, Object, Text, Truthiness, filled, is_full, skip, without_halves};
 use crate::step::{Block, CallPiece, Step};
 
 /// Reads the frames of one stream.
@@ -31,13 +31,13 @@ use crate::step::{Block, CallPiece, Step};
 pub struct Events {
     spent: UsageFields,
     /// The tool calls among the blocks.
-    calls: HashMap<u32, Open>,
+    calls: HashMap<u32, OpenCall>,
     made: u32,
 }
 
 /// A call that is under way.
 #[derive(Debug)]
-struct Open {
+struct OpenCall {
     /// Its number among the calls.
     number: u32,
     /// The input that stood in the opening frame. It counts if no pieces come: some servers send calls whole.
@@ -90,7 +90,7 @@ impl Events {
                 step.choices = 1;
                 step.block = Some(Block { index, closes: true });
                 let open = self.calls.remove(&index);
-                if let Some(Open { number, input: Some(input) }) = open {
+                if let Some(OpenCall { number, input: Some(input) }) = open {
                     let arguments = Some(Cow::Owned(input));
                     step.calls.push(CallPiece { index: number, arguments, ..CallPiece::default() });
                 }
@@ -124,7 +124,7 @@ impl Events {
                 let number = self.made;
                 self.made = self.made.saturating_add(1);
                 let input = block.input.filter(|raw| is_full(raw)).map(|raw| raw.get().to_owned());
-                self.calls.insert(index, Open { number, input });
+                self.calls.insert(index, OpenCall { number, input });
                 step.calls.push(CallPiece {
                     index: number,
                     id: block.id,
@@ -149,7 +149,7 @@ impl Events {
         }
     }
 
-    /// Takes a piece of a block. Which piece it is says the field that is there.
+    /// Takes a piece of a block. The field that is present shows which kind of piece it is.
     fn go_on<'a>(&mut self, index: u32, delta: Delta<'a>, step: &mut Step<'a>) {
         step.text = delta.text;
         step.reasoning = delta.thinking.is_some();
@@ -192,7 +192,7 @@ impl<'a> Fields<'a> for Frame<'a> {
             "usage" => {
                 map.next_value_seed(Fill(&mut self.spent))?;
             }
-            "error" => self.error = map.next_value::<Truth>()?.0,
+            "error" => self.error = map.next_value::<Truthiness>()?.0,
             _ => skip(map)?,
         }
         Ok(())

@@ -59,7 +59,7 @@ pub(super) struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// An answer in which nothing is said yet.
+    /// An answer without content yet.
     pub(super) fn of(id: &'a str, model: &'a str, usage: &Usage, koboshi: Option<&'a Value>) -> Self {
         Self {
             id,

@@ -5,8 +5,10 @@
 
 use std::borrow::Cow;
 
+use crate::hash;
+
 /// A name has at most this many bytes.
-const LONGEST_NAME: usize = 128;
+const MAX_NAME: usize = 128;
 
 fn fits(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
@@ -14,7 +16,7 @@ fn fits(byte: u8) -> bool {
 
 /// Whether this can be the name of a tool.
 pub(super) fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= LONGEST_NAME && name.bytes().all(fits)
+    !name.is_empty() && name.len() <= MAX_NAME && name.bytes().all(fits)
 }
 
 /// An id that fits.
@@ -28,21 +30,16 @@ pub(super) fn fitted(id: &str) -> Cow<'_, str> {
 
 /// A name that fits.
 pub(super) fn fitted_name(name: &str) -> Cow<'_, str> {
-    if is_name(name) { Cow::Borrowed(name) } else { Cow::Owned(marked(name, LONGEST_NAME)) }
+    if is_name(name) { Cow::Borrowed(name) } else { Cow::Owned(marked(name, MAX_NAME)) }
 }
 
-fn marked(text: &str, longest: usize) -> String {
-    let mark = format!("_{:08x}", hash(text));
-    let room = longest.saturating_sub(mark.len());
+fn marked(text: &str, max: usize) -> String {
+    let mark = format!("_{:08x}", hash::short(text));
+    let room = max.saturating_sub(mark.len());
     let plain = text.bytes().map(|byte| if fits(byte) { char::from(byte) } else { '_' });
     let mut fitted: String = plain.take(room).collect();
     fitted.push_str(&mark);
     fitted
-}
-
-/// FNV-1a: short, and the same everywhere.
-fn hash(text: &str) -> u32 {
-    text.bytes().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 #[cfg(test)]

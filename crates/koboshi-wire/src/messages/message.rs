@@ -1,6 +1,6 @@
 //! Messages and blocks of a request, their values raw.
 //!
-//! A raw value is only looked over; texts are read when they are asked for. So halves of letters, which some clients send, break nothing, and
+//! A raw value is only scanned; texts are read when they are asked for. So unpaired surrogates, which some clients send, break nothing, and
 //! every part knows its place in the body.
 
 use std::borrow::Cow;
@@ -9,9 +9,9 @@ use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
 use crate::intake::{Expected, IntakeError};
-use crate::lenient::{Fields, List, Maybe, Object, text_of};
+use crate::lenient::{Fields, List, Object, OptionalObject, text_of};
 
-/// Who speaks.
+/// The role of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Role {
     User,
@@ -58,9 +58,9 @@ pub(super) fn messages(list: &RawValue) -> Result<Vec<Message<'_>>, IntakeError>
     if !list.get().starts_with('[') {
         return Err(IntakeError::WrongType { param: "messages", expected: Expected::Messages });
     }
-    let List(found) = serde_json::from_str::<List<Maybe<Message<'_>>>>(list.get())
+    let List(found) = serde_json::from_str::<List<OptionalObject<Message<'_>>>>(list.get())
         .map_err(|error| IntakeError::of(&error))?;
-    let each = found.into_iter().enumerate().map(|(index, Maybe(message))| match message {
+    let each = found.into_iter().enumerate().map(|(index, OptionalObject(message))| match message {
         None => Err(IntakeError::NotObject { list: "messages", index }),
         Some(message) if !message.has_role => Err(IntakeError::NoRole { list: "messages", index }),
         Some(message) => Ok(message),
@@ -147,7 +147,7 @@ pub(super) fn some(raw: &RawValue) -> Option<&RawValue> {
 }
 
 /// The text of a value; empty where there is none.
-pub(super) fn said(raw: Option<&RawValue>) -> Cow<'_, str> {
+pub(super) fn text_or_empty(raw: Option<&RawValue>) -> Cow<'_, str> {
     raw.and_then(text_of).unwrap_or_default()
 }
 

@@ -13,9 +13,9 @@ use crate::form::Effort;
 pub(super) struct Model(pub(super) Facts);
 
 impl Model {
-    /// How it is told to think.
+    /// How a request states thinking for it.
     pub(super) fn thinking(self) -> Thinking {
-        // Levels are another dialect's word.
+        // Levels belong to another dialect.
         self.0.thinking.filter(|way| *way != Thinking::Levels).unwrap_or(Thinking::Budget)
     }
 
@@ -36,12 +36,12 @@ impl Model {
 }
 
 /// The least budget that is taken.
-pub(super) const LEAST_BUDGET: u64 = 1024;
+pub(super) const MIN_BUDGET: u64 = 1024;
 
 /// The budget that stands for an effort. All of them leave room below the 32000 tokens that every model which thinks can answer with.
 pub(super) const fn budget_of(effort: Effort) -> u64 {
     match effort {
-        Effort::Minimal => LEAST_BUDGET,
+        Effort::Minimal => MIN_BUDGET,
         Effort::Low => 2048,
         Effort::Medium => 6144,
         Effort::High => 16_384,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// When a model was made is not known; the vendor says so with this time.
+/// When a model was made is not known; the vendor uses this time for that.
 const UNKNOWN: &str = "1970-01-01T00:00:00Z";
 
 #[derive(Serialize)]

@@ -12,7 +12,7 @@ use crate::dialect::finish;
 use crate::lenient::{Fields, Number, Object, skip};
 use crate::step::Usage;
 
-/// The counts, as far as they were told.
+/// The counts, as far as they were stated.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct UsageFields {
     input: Option<u64>,
@@ -23,7 +23,7 @@ pub(super) struct UsageFields {
 }
 
 impl UsageFields {
-    /// The cost, if any was told.
+    /// The cost, if any was stated.
     pub(super) fn usage(&self) -> Option<Usage> {
         if self.input.is_none() && self.output.is_none() {
             return None;
@@ -38,7 +38,7 @@ impl UsageFields {
         })
     }
 
-    /// With what a later frame says.
+    /// With the counts of a later frame.
     pub(super) fn grow(&mut self, later: Self) {
         self.input = self.input.max(later.input);
         self.output = self.output.max(later.output);
@@ -116,7 +116,7 @@ pub(super) fn finish_of(reason: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// A reason in the words of this dialect. A word that is not known here means an answer that was cut: to call it ended would be a lie.
+/// A reason in the words of this dialect. A word that is not known here means an answer that was cut: it must not count as complete.
 pub(super) fn finish_word(reason: &str) -> &str {
     match reason {
         finish::STOP => "end_turn",

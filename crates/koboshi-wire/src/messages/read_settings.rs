@@ -14,7 +14,7 @@ use crate::numbers;
 type Fields<'a> = [(Cow<'a, str>, &'a RawValue)];
 
 /// Names in what was left are the client's: they are bounded.
-const LONGEST_NAME: usize = 80;
+const MAX_NAME: usize = 80;
 
 /// Takes the fields of a request into its form. Model, stream, system and messages are read by others.
 pub(super) fn read<'a>(all: &Fields<'a>, form: &mut Form<'a>) {
@@ -46,7 +46,7 @@ pub(super) fn read<'a>(all: &Fields<'a>, form: &mut Form<'a>) {
     }
     if let Some(effort) = effort {
         match form.thinking {
-            Thinking::Unsaid | Thinking::Adaptive => form.thinking = Thinking::Effort(effort),
+            Thinking::Unspecified | Thinking::Adaptive => form.thinking = Thinking::Effort(effort),
             _ => form.left.push(Omission::dropped("drop_effort", "output_config.effort")),
         }
     }
@@ -60,7 +60,7 @@ fn unknown(name: &str, raw: &RawValue) -> Omission {
         "service_tier" => Omission::dropped("drop_service_tier", name),
         "container" => Omission::needed("needs_container", name),
         "mcp_servers" if is_full(raw) => Omission::needed("needs_hosted_tool", name),
-        // Where the answer may be made is not ours to overlook.
+        // The region in which the answer may be made must not be dropped.
         "inference_geo" => Omission::needed("needs_inference_geo", name),
         // The conversation is kept by the vendor.
         "thread" => Omission::needed("needs_server_state", name),
@@ -69,7 +69,7 @@ fn unknown(name: &str, raw: &RawValue) -> Omission {
 }
 
 fn bounded(name: &str) -> String {
-    name.chars().filter(|letter| !letter.is_control()).take(LONGEST_NAME).collect()
+    name.chars().filter(|letter| !letter.is_control()).take(MAX_NAME).collect()
 }
 
 fn number(raw: &RawValue) -> Option<u64> {
@@ -161,7 +161,7 @@ fn thinking<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
         (Some("enabled" | "adaptive"), _) => Thinking::Adaptive,
         _ => {
             form.left.push(Omission::dropped("drop_thinking", "thinking"));
-            Thinking::Unsaid
+            Thinking::Unspecified
         }
     };
 }

@@ -1,6 +1,6 @@
 //! Reads the conversation of a request into turns.
 //!
-//! What the form has a place for is taken as it is. Marks for the vendor's cache are dropped. What only this vendor can show or read (files
+//! What the form has a place for is taken as it is. Marks for the vendor's cache are dropped. What only this vendor can read (files
 //! that it keeps, results of tools that it runs) cannot go anywhere else, and is named so.
 
 use std::borrow::Cow;
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use serde_json::value::RawValue;
 
-use super::message::{Block, Message, Role, blocks, full, said};
+use super::message::{Block, Message, Role, blocks, full, text_or_empty};
 use crate::dialect::Dialect;
 use crate::form::{self, Call, Image, Media, Omission, Outcome, Part, Signature, Thought, Turn};
 use crate::intake::fields;
@@ -29,8 +29,8 @@ pub(super) struct Reader<'a> {
     depth: u8,
 }
 
-/// Blocks stand in blocks so deep: a text in a document in a result. Each level is looked over again, so there is an end to it.
-const DEEPEST: u8 = 3;
+/// The deepest nesting of blocks: a text in a document in a result. Each level is scanned again, so it must be bounded.
+const MAX_DEPTH: u8 = 3;
 
 impl<'a> Reader<'a> {
     /// The system prompt: a text, or blocks of text.
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
     fn block(&mut self, block: &Block<'a>, at: impl Fn() -> String, parts: &mut Vec<Part<'a>>) {
         self.marks(block, &at);
         match block.kind.as_deref().unwrap_or_default() {
-            "text" => parts.push(Part::Text(said(block.text))),
+            "text" => parts.push(Part::Text(text_or_empty(block.text))),
             "image" => self.image(block, at, parts),
             "document" => self.document(block, at, parts),
             "search_result" => {
@@ -98,8 +98,8 @@ impl<'a> Reader<'a> {
             }
             "tool_use" => {
                 let call = Call {
-                    id: said(block.id),
-                    name: said(block.name),
+                    id: text_or_empty(block.id),
+                    name: text_or_empty(block.name),
                     arguments: block.input.map_or(Cow::Borrowed("{}"), |raw| Cow::Borrowed(raw.get())),
                     ..Call::default()
                 };
@@ -108,7 +108,7 @@ impl<'a> Reader<'a> {
             }
             "tool_result" => self.outcome(block, at, parts),
             "thinking" => parts.push(Part::Thought(Thought {
-                text: said(block.thinking),
+                text: text_or_empty(block.thinking),
                 signature: full(block.signature).map(signature),
                 hidden: false,
             })),
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         let Some(content) = content else { return };
         match text_of(content) {
             Some(text) => parts.push(Part::Text(text)),
-            None if self.depth == DEEPEST => self.left.push(Omission::needed("needs_part", place)),
+            None if self.depth == MAX_DEPTH => self.left.push(Omission::needed("needs_part", place)),
             None => {
                 self.depth += 1;
                 self.blocks(blocks(content), &format!("{place}.content"), parts);
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
     }
 
     fn outcome(&mut self, block: &Block<'a>, at: impl Fn() -> String, parts: &mut Vec<Part<'a>>) {
-        let id = said(block.tool_use_id);
+        let id = text_or_empty(block.tool_use_id);
         let name = self.called.get(&id).cloned();
         let mut inside = Vec::new();
         self.inner(block.content, &at(), &mut inside);
@@ -213,7 +213,7 @@ fn is_of_hosted_tool(kind: &str) -> bool {
     kind.ends_with("_tool_result") || matches!(kind, "server_tool_use" | "mcp_tool_use" | "container_upload")
 }
 
-/// A picture at a place; a `data:` URL is taken apart.
+/// An image at a place; a `data:` URL is taken apart.
 fn picture(url: Cow<'_, str>) -> Image<'_> {
     let inside = url.strip_prefix("data:").and_then(|rest| rest.split_once(";base64,"));
     match inside {
@@ -224,7 +224,7 @@ fn picture(url: Cow<'_, str>) -> Image<'_> {
     }
 }
 
-/// Where a picture or a document comes from.
+/// Where an image or a document comes from.
 #[derive(Debug, Default)]
 struct Source<'a> {
     kind: Option<Cow<'a, str>>,

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::message::{Message, Role, messages};
 use super::read_settings;
 use super::read_turns::Reader;
+use crate::common::asked_by_form;
 use crate::form::Form;
 use crate::intake::{Body, IntakeError, metadata_of, stream_of};
 use crate::splice::place;
@@ -37,6 +38,8 @@ pub struct MessagesRequest<'a> {
     form: Form<'a>,
 }
 
+asked_by_form!(MessagesRequest);
+
 impl<'a> MessagesRequest<'a> {
     /// Reads a request, also one to count tokens.
     ///
@@ -59,24 +62,6 @@ impl<'a> MessagesRequest<'a> {
         let mut form = Form { model, stream, system, turns, left, ..Form::default() };
         read_settings::read(&fields.all, &mut form);
         Ok(Self { body, fields, list, messages, form })
-    }
-
-    /// What is asked, in no dialect.
-    #[must_use]
-    pub fn form(&self) -> &Form<'a> {
-        &self.form
-    }
-
-    /// The model that is asked for.
-    #[must_use]
-    pub fn model(&self) -> &str {
-        &self.form.model
-    }
-
-    /// Whether the answer is to be a stream.
-    #[must_use]
-    pub fn stream(&self) -> bool {
-        self.form.stream
     }
 
     /// A field of the request, raw; `null` counts as absent.

@@ -1,9 +1,9 @@
 //! Changes a request where it must be changed, and leaves every other byte as the client wrote it.
 //!
-//! Byte-exact on purpose: the vendor's cache looks at the text, and marks for it stand all over a request. Each wish is noted and
-//! [`Rewrite::finish`] makes them all in one pass; where nothing was wished, or everything is so already, the same bytes come back uncopied.
+//! Byte-exact on purpose: the vendor's cache compares the text, and marks for it stand all over a request. Each change is noted and
+//! [`Rewrite::finish`] makes them all in one pass; where no change was requested, or everything is so already, the same bytes come back uncopied.
 //!
-//! Some wishes cannot go with thinking: the vendor refuses it beside a forced tool, and thinking by budget after calls without a thought before
+//! Some changes cannot go with thinking: the vendor refuses it beside a forced tool, and thinking by budget after calls without a thought before
 //! them. Then thinking is switched off for this request.
 //!
 //! *Not here*: other dialects, and taking messages away.
@@ -13,10 +13,11 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::message::{Message, Role, raw_blocks};
-use super::model::LEAST_BUDGET;
+use super::model::MIN_BUDGET;
 use super::request::MessagesRequest;
 use super::{arguments, ids};
 use crate::chat::Correction;
+use crate::common::rewrites;
 use crate::form::{Choice, Thinking};
 use crate::intake::fields;
 use crate::splice::{Splices, place, quoted};
@@ -24,7 +25,7 @@ use crate::splice::{Splices, place, quoted};
 /// The switch for one call at a time.
 const SWITCH: &str = "disable_parallel_tool_use";
 
-/// Wished changes of one request.
+/// The requested changes of one request.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -47,13 +48,15 @@ pub struct Rewrite<'a> {
     parallel_off: bool,
     max_output: Option<u64>,
     notes: Vec<String>,
-    /// Goes on with the last message.
+    /// Text that continues the last message.
     continued: String,
     /// Messages to be appended, as JSON.
     appended: Vec<String>,
     /// There are calls without a thought before them.
-    thoughtless: bool,
+    lacks_thought: bool,
 }
+
+rewrites!(Rewrite);
 
 impl<'a> Rewrite<'a> {
     /// No change yet. `body` is what the request was read from.
@@ -70,20 +73,8 @@ impl<'a> Rewrite<'a> {
             notes: Vec::new(),
             continued: String::new(),
             appended: Vec::new(),
-            thoughtless: false,
+            lacks_thought: false,
         }
-    }
-
-    /// Asks for this model.
-    pub fn model(&mut self, name: &str) -> &mut Self {
-        self.model = Some(name.to_owned());
-        self
-    }
-
-    /// Asks for a stream or for a whole answer.
-    pub fn stream(&mut self, stream: bool) -> &mut Self {
-        self.stream = Some(stream);
-        self
     }
 
     /// Forbids tool calls in the answer; where no tools are offered there is nothing to forbid.
@@ -115,12 +106,6 @@ impl<'a> Rewrite<'a> {
         self
     }
 
-    /// Adds a paragraph to the last result of a tool, where the model reads next. Without one nothing is added.
-    pub fn append_to_last_tool_result(&mut self, text: &str) -> &mut Self {
-        self.notes.push(text.to_owned());
-        self
-    }
-
     /// Adds a closing message of the model.
     pub fn append_assistant(&mut self, text: &str) -> &mut Self {
         self.append(&json!({"role": "assistant", "content": text}))
@@ -131,7 +116,7 @@ impl<'a> Rewrite<'a> {
         self
     }
 
-    /// Lets the model go on with this text. If the client's own last message is such a beginning, it is made longer. The vendor refuses spaces
+    /// Lets the model continue this text. If the client's own last message is such a beginning, it is made longer. The vendor refuses spaces
     /// at the very end, so those are left out.
     pub fn continue_with(&mut self, text: &str) -> &mut Self {
         let text = text.trim_end();
@@ -145,38 +130,38 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Shows the model what it said and its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON object
+    /// Shows the model its text and its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON object
     /// stand in one field, `_raw`.
     pub fn corrected(&mut self, text: &str, broken: &[Correction<'_>]) -> &mut Self {
-        let mut said = Vec::with_capacity(broken.len() + 1);
+        let mut content = Vec::with_capacity(broken.len() + 1);
         if !text.trim().is_empty() {
-            said.push(json!({"type": "text", "text": text}));
+            content.push(json!({"type": "text", "text": text}));
         }
         let mut results = Vec::with_capacity(broken.len());
         for Correction { call, correction } in broken {
             let id = ids::fitted(call.id);
             let input = arguments::object(call.arguments, call.free_text);
             let input: Value = serde_json::from_str(&input).unwrap_or_else(|_| json!({}));
-            said.push(
+            content.push(
                 json!({"type": "tool_use", "id": id, "name": ids::fitted_name(call.name), "input": input}),
             );
             results.push(
                 json!({"type": "tool_result", "tool_use_id": id, "content": correction, "is_error": true}),
             );
         }
-        if !said.is_empty() {
-            self.append(&json!({"role": "assistant", "content": said}));
+        if !content.is_empty() {
+            self.append(&json!({"role": "assistant", "content": content}));
         }
         if !results.is_empty() {
-            self.thoughtless = true;
+            self.lacks_thought = true;
             self.append(&json!({"role": "user", "content": results}));
         }
         self
     }
 
     /// The calls that are answered last have no thought before them.
-    pub fn thoughtless(&mut self) -> &mut Self {
-        self.thoughtless = true;
+    pub fn lacks_thought(&mut self) -> &mut Self {
+        self.lacks_thought = true;
         self
     }
 
@@ -232,34 +217,34 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// The limit of the answer, and what thinking must do for it and for other wishes.
+    /// The limit of the answer, and what must change about thinking because of it and of other changes.
     fn set_limits(&self, splices: &mut Splices) {
-        if let Some(most) = self.max_output {
-            self.set("max_tokens", &most.to_string(), splices);
+        if let Some(max) = self.max_output {
+            self.set("max_tokens", &max.to_string(), splices);
         }
         let budget = match self.request.form().thinking {
             Thinking::Budget(budget) => Some(budget),
             Thinking::Adaptive | Thinking::Effort(_) => None,
-            Thinking::Unsaid | Thinking::Off => return,
+            Thinking::Unspecified | Thinking::Off => return,
         };
         let forced = self.choice.as_ref().is_some_and(|choice| choice.get("name").is_some());
-        let too_small = self.max_output.is_some_and(|most| most <= LEAST_BUDGET);
+        let too_small = self.max_output.is_some_and(|max| max <= MIN_BUDGET);
         if self.request.raw("thinking").is_some()
-            && (forced || (budget.is_some() && (self.thoughtless || too_small)))
+            && (forced || (budget.is_some() && (self.lacks_thought || too_small)))
         {
             self.set("thinking", r#"{"type":"disabled"}"#, splices);
             let context = self.request.raw("context_management");
-            // Its rules for thoughts are refused where nothing is thought.
+            // The vendor refuses rules for thoughts where thinking is off.
             if context.is_some_and(|raw| raw.get().contains("clear_thinking")) {
                 self.set("context_management", "null", splices);
             }
             return;
         }
-        if let Some(most) = self.max_output.filter(|most| budget.is_some_and(|budget| budget >= *most)) {
+        if let Some(max) = self.max_output.filter(|max| budget.is_some_and(|budget| budget >= *max)) {
             let known = self.request.raw("thinking").and_then(fields).unwrap_or_default();
             let known = known.iter().rev().find(|(name, _)| name == "budget_tokens");
             if let Some(range) = known.and_then(|(_, raw)| place(self.request.body, raw.get())) {
-                splices.replace(range, most.saturating_sub(1).to_string());
+                splices.replace(range, max.saturating_sub(1).to_string());
             }
         }
     }
@@ -282,7 +267,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// A result that says nothing gets the notes as its content.
+    /// An empty result gets the notes as its content.
     fn add_content(&self, list: &RawValue, index: usize, splices: &mut Splices) {
         let Some(block) = raw_blocks(list).get(index).copied() else { return };
         let notes = quoted(&self.notes.join("\n\n"));
@@ -316,7 +301,7 @@ impl<'a> Rewrite<'a> {
     }
 }
 
-/// Whether a message is an answer that the model is to go on with, not one that calls tools.
+/// Whether a message is an answer that the model is to continue, not one that calls tools.
 fn is_prefill(message: &Message<'_>) -> bool {
     message.role == Role::Assistant
         && message.content.is_some_and(|content| content.get().starts_with(['"', '[']))

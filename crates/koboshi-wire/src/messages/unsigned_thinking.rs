@@ -1,7 +1,7 @@
-//! Thoughts without a proof in the vendor's own request: where another vendor's model thought, the client has them from us, and brings them
+//! Thoughts without a signature in the vendor's own request: where another vendor's model thought, the client has them from us, and brings them
 //! back in every later request of its conversation. The vendor refuses them.
 //!
-//! They are cut out of the bytes, and nothing else is touched: the marks for the cache and all that only this dialect can say must stay, or
+//! They are cut out of the bytes, and nothing else is touched: the marks for the cache and all that only this dialect has must stay, or
 //! one answer of another vendor would cost the conversation its cache for good.
 
 use bytes::Bytes;

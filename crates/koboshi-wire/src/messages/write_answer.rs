@@ -31,7 +31,7 @@ pub fn write(head: &Head, whole: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
     json::bytes(&message)
 }
 
-/// A thought as a block. Only this vendor's own signatures are written; a hidden thought of another vendor says nothing here.
+/// A thought as a block. Only this vendor's own signatures are written; a hidden thought of another vendor is left out.
 fn thought<'a>(thought: &'a Thought<'_>) -> Option<Block<'a>> {
     let signature = thought.signature.as_ref().filter(|signature| signature.is_of(Dialect::Messages));
     match signature {

@@ -62,7 +62,7 @@ impl Block<'_> {
     }
 }
 
-/// Where a picture or a document comes from.
+/// Where an image or a document comes from.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Source<'a> {

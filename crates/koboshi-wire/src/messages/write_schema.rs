@@ -36,7 +36,7 @@ fn fit(schema: &RawValue, text: &mut String) -> bool {
     let is_object = all.iter().any(|(name, raw)| name == "type" && raw.get() == "\"object\"")
         || all.iter().any(|(name, _)| name == "properties");
     let mut changed = false;
-    let mut list = Listed::new(text, '{');
+    let mut list = ListWriter::new(text, '{');
     for (name, raw) in &all {
         match name.as_ref() {
             "additionalProperties" if is_object => {
@@ -71,7 +71,7 @@ fn each_field(raw: &RawValue, text: &mut String) -> bool {
         text.push_str(raw.get());
         return false;
     };
-    let mut list = Listed::new(text, '{');
+    let mut list = ListWriter::new(text, '{');
     let mut changed = false;
     for (name, schema) in &all {
         changed |= fit(schema, list.key(name));
@@ -85,7 +85,7 @@ fn each_element(raw: &RawValue, text: &mut String) -> bool {
         text.push_str(raw.get());
         return false;
     };
-    let mut list = Listed::new(text, '[');
+    let mut list = ListWriter::new(text, '[');
     let mut changed = false;
     for schema in all {
         changed |= fit(schema, list.element());
@@ -95,12 +95,12 @@ fn each_element(raw: &RawValue, text: &mut String) -> bool {
 }
 
 /// Writes a list or an object, commas between.
-struct Listed<'s> {
+struct ListWriter<'s> {
     text: &'s mut String,
     is_first: bool,
 }
 
-impl<'s> Listed<'s> {
+impl<'s> ListWriter<'s> {
     fn new(text: &'s mut String, open: char) -> Self {
         text.push(open);
         Self { text, is_first: true }

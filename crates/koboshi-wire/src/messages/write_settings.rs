@@ -1,11 +1,11 @@
-//! How a model is told to think, and what else then cannot be said.
+//! The thinking field, and what cannot stand beside it.
 //!
-//! Thinking goes with neither a tool that must be called nor an answer that is to be gone on with. By budget it also cannot begin between calls
+//! The vendor refuses thinking beside a tool that must be called and beside an answer that is to be continued. By budget it also cannot begin between calls
 //! and their results, because the vendor wants the thought before those calls back; a conversation that comes from another vendor has none.
 
 use serde::Serialize;
 
-use super::body::MOST_TOKENS;
+use super::body::DEFAULT_MAX_TOKENS;
 use super::model::{self, Model};
 use super::write_parts::{Block, Message, Role};
 use crate::form::{self, Choice, Form, Omission};
@@ -26,8 +26,8 @@ pub(super) struct Thought {
     pub(super) thinking: Option<Thinking>,
     pub(super) effort: Option<&'static str>,
     pub(super) max_tokens: Option<u64>,
-    /// The limit that stands where none is said, and the model's own where it is known.
-    unsaid: (u64, Option<u64>),
+    /// The limit that is used where none is stated, and the model's own where it is known.
+    default_limits: (u64, Option<u64>),
 }
 
 impl Thought {
@@ -36,17 +36,17 @@ impl Thought {
         form: &Form<'_>,
         model: Model,
         messages: &[Message<'_>],
-        unsaid: (u64, Option<u64>),
+        default_limits: (u64, Option<u64>),
         left: &mut Vec<Omission>,
     ) -> Self {
-        let mut thought = Self { max_tokens: form.max_output, unsaid, ..Self::default() };
+        let mut thought = Self { max_tokens: form.max_output, default_limits, ..Self::default() };
         thought.choose(form, model, messages, left);
         thought
     }
 
     fn choose(&mut self, form: &Form<'_>, model: Model, messages: &[Message<'_>], left: &mut Vec<Omission>) {
         let wish = match form.thinking {
-            form::Thinking::Unsaid => return,
+            form::Thinking::Unspecified => return,
             form::Thinking::Off | form::Thinking::Budget(0) => {
                 if model.thinking() != Way::None {
                     self.thinking = Some(Thinking::Disabled);
@@ -85,18 +85,19 @@ impl Thought {
             form::Thinking::Effort(effort) => model::budget_of(effort),
             _ => model::budget_of(form::Effort::Medium),
         };
-        let mut budget = wished.max(model::LEAST_BUDGET);
+        let mut budget = wished.max(model::MIN_BUDGET);
         if budget != wished {
             left.push(Omission::dropped("raise_thinking_budget", "thinking"));
         }
-        let (unsaid, own) = self.unsaid;
-        let with_room = || budget.saturating_add(MOST_TOKENS).max(unsaid).min(own.unwrap_or(u64::MAX));
-        let most = *self.max_tokens.get_or_insert_with(with_room);
-        if most <= model::LEAST_BUDGET {
+        let (default_limit, own) = self.default_limits;
+        let with_room =
+            || budget.saturating_add(DEFAULT_MAX_TOKENS).max(default_limit).min(own.unwrap_or(u64::MAX));
+        let max = *self.max_tokens.get_or_insert_with(with_room);
+        if max <= model::MIN_BUDGET {
             return left.push(Omission::dropped("drop_thinking_below_limit", "thinking"));
         }
-        if budget >= most {
-            budget = most - 1;
+        if budget >= max {
+            budget = max - 1;
             left.push(Omission::dropped("lower_thinking_budget", "thinking"));
         }
         self.thinking = Some(Thinking::Enabled { budget_tokens: budget });

@@ -1,7 +1,7 @@
 //! The conversation as this vendor demands it.
 //!
 //! The roles take turns and the user begins. The results of calls stand first in the message right after them, one for each and no others. No text
-//! is empty, none at the very end has spaces behind it, and a thought is never the last thing said. What a conversation lacks of that is made up
+//! is empty, none at the very end has spaces behind it, and a thought is never the last block. What a conversation lacks of that is made up
 //! by rules with names; nothing but empty texts is dropped without one.
 
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use crate::form::{self, Call, Image, Media, Omission, Outcome, Part, Thought, Tu
 
 /// What is put where a call has no result.
 const NO_RESULT: &str = "This call has no result: it was interrupted.";
-/// What the user says where the conversation begins with the model.
+/// The user's text where the conversation begins with the model.
 const FIRST: &str = "Continue.";
 
 /// The messages of a conversation.
@@ -35,7 +35,7 @@ pub(super) fn messages<'f>(turns: &'f [Turn<'_>], left: &mut Vec<Omission>) -> V
     messages
 }
 
-/// Joins what one side says.
+/// Joins the turns of one role.
 struct TurnJoiner<'f, 'l> {
     messages: Vec<Message<'f>>,
     given: CallIds,
@@ -184,7 +184,7 @@ impl CallIds {
     }
 }
 
-/// A picture or a document, if this dialect can show it.
+/// An image or a document, if this dialect can show it.
 fn seen<'f>(part: &'f Part<'_>, left: &mut Vec<Omission>, at: impl Fn() -> String) -> Option<Block<'f>> {
     match part {
         Part::Image(Image::Url(url)) => Some(Block::Image { source: Source::Url { url } }),
@@ -280,7 +280,7 @@ fn answered<'f>(expected: &[String], blocks: Vec<Block<'f>>, left: &mut Vec<Omis
     all
 }
 
-/// Takes the spaces off the end of an answer that is to be gone on with.
+/// Takes the spaces off the end of an answer that is to be continued.
 fn trim(messages: &mut [Message<'_>], left: &mut Vec<Omission>) {
     let last = messages.last_mut().filter(|last| last.role == Role::Assistant);
     if let Some(Block::Text { text }) = last.and_then(|last| last.content.last_mut()) {

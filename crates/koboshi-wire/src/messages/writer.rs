@@ -1,8 +1,8 @@
 //! Our own frames and answers for a client of this dialect.
 //!
 //! A stream is one message: it begins once, its blocks are numbered and one is open at a time, and it ends with its stop reason and
-//! `message_stop`, or with an error and nothing after it. The [`Writer`] keeps that order for both writers, the upstream whose frames pass as they
-//! are or we: what passed is told to it. A clean end without either mark would be taken for success, so it is never left out.
+//! `message_stop`, or with an error and nothing after it. The [`Writer`] keeps that order for both sources of frames, the upstream whose frames pass as they
+//! are and Koboshi itself: the caller reports what passed. A clean end without either mark would be taken for success, so it is never left out.
 //!
 //! Everything is written by serde, so it is JSON whatever the texts hold, and each event is one `data:` line.
 
@@ -24,7 +24,7 @@ pub use crate::writer::{Head, WholeCall};
 ///
 /// let mut writer = Writer::new(Head { id: "msg_1".into(), model: "m".into(), ..Head::default() }, false);
 /// let mut stream = writer.open(None).to_vec();
-/// stream.extend(writer.say(&Step { text: Some("Hi".into()), ..Step::default() }));
+/// stream.extend(writer.write_step(&Step { text: Some("Hi".into()), ..Step::default() }));
 /// stream.extend(writer.finish("stop", None));
 /// assert!(String::from_utf8(stream)?.ends_with("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"));
 /// # Ok::<(), std::string::FromUtf8Error>(())
@@ -34,7 +34,7 @@ pub struct Writer {
     head: Head,
     forward_signatures: bool,
     state: State,
-    open: Option<Open>,
+    open: Option<OpenBlock>,
     /// Number of the next block.
     next: u32,
 }
@@ -51,7 +51,7 @@ enum State {
 
 /// The block that is open.
 #[derive(Debug, Clone, Copy)]
-struct Open {
+struct OpenBlock {
     index: u32,
     kind: Kind,
 }
@@ -60,9 +60,9 @@ struct Open {
 enum Kind {
     Text,
     Thought,
-    /// A thought that is signed, so that nothing more can be thought in it.
+    /// A thought that is signed, so that nothing can be added to it.
     Signed,
-    /// Something that passed and is not ours to go on with.
+    /// A block that passed and that we cannot continue.
     Other,
 }
 
@@ -85,7 +85,7 @@ impl Writer {
         }
         if let Some(block) = step.block {
             self.next = self.next.max(block.index.saturating_add(1));
-            self.open = (!block.closes).then_some(Open { index: block.index, kind: Kind::Other });
+            self.open = (!block.closes).then_some(OpenBlock { index: block.index, kind: Kind::Other });
         }
         if let Some(open) = &mut self.open {
             match () {
@@ -112,7 +112,7 @@ impl Writer {
     }
 
     /// Text, thinking, signatures and refusals of a step, of whichever dialect. Never its calls, its end or its cost.
-    pub fn say(&mut self, step: &Step<'_>) -> Bytes {
+    pub fn write_step(&mut self, step: &Step<'_>) -> Bytes {
         let mut stream = Vec::new();
         // Pieces of one signature are joined, but not those of two thoughts.
         if step.block.is_some() && self.open.is_some_and(|open| open.kind == Kind::Signed) {
@@ -188,7 +188,7 @@ impl Writer {
 
     fn begin(&mut self, stream: &mut Vec<u8>, koboshi: Option<&Value>) {
         if self.state == State::Fresh {
-            // What was sent is not known yet; the end says it.
+            // The sent tokens are not known yet; the end states them.
             let message = Message::of(&self.head.id, &self.head.model, &Usage::default(), koboshi);
             frames::push(stream, &Event::MessageStart { message });
             self.state = State::Begun;
@@ -208,7 +208,7 @@ impl Writer {
             Block::RedactedThinking { .. } | Block::ToolUse { .. } => Kind::Other,
         };
         frames::push(stream, &Event::ContentBlockStart { index: self.next, content_block });
-        self.open = Some(Open { index: self.next, kind });
+        self.open = Some(OpenBlock { index: self.next, kind });
         self.next = self.next.saturating_add(1);
     }
 

@@ -4,7 +4,7 @@
 //! form says so, because here they would be by default, and few schemas are fit for it. All system texts are one `instructions`: several
 //! system messages break the templates of compatible servers.
 //!
-//! *Not here*: mending the conversation. A result without its call, or a call without its result, is written as it is.
+//! *Not here*: repairing the conversation. A result without its call, or a call without its result, is written as it is.
 
 use std::borrow::Cow;
 
@@ -22,12 +22,12 @@ use crate::inputs::{self, Input};
 use crate::json;
 
 /// The vendor refuses to write fewer tokens than this.
-const LEAST_OUTPUT: u64 = 16;
+const MIN_OUTPUT: u64 = 16;
 /// The end user's id may have this many characters.
-const LONGEST_USER: usize = 64;
+const MAX_USER: usize = 64;
 /// The name of a tool may have this many characters.
-const LONGEST_NAME: usize = 128;
-/// A tool without a schema takes nothing that is known.
+const MAX_NAME: usize = 128;
+/// The schema of a tool that has none.
 const ANY_OBJECT: &str = r#"{"type":"object","properties":{}}"#;
 
 /// The form as a body of this dialect, for a model of the vendor itself of which this is known.
@@ -36,8 +36,8 @@ pub fn write(form: &Form<'_>, facts: Facts) -> WrittenBody {
     write_as(form, Flavor::of(true, facts), Some(false))
 }
 
-/// The same for a server with this flavor of the chat dialect: models are the same in both. Whether the answer is stored is for the client to
-/// say, if it speaks this dialect.
+/// The same for a server with this flavor of the chat dialect: models are the same in both. Whether the answer is stored is decided by
+/// a client that uses this dialect.
 #[must_use]
 pub fn write_as(form: &Form<'_>, flavor: Flavor, store: Option<bool>) -> WrittenBody {
     let mut left = Vec::new();
@@ -52,11 +52,11 @@ pub fn write_as(form: &Form<'_>, flavor: Flavor, store: Option<bool>) -> Written
         tools,
         text: format(&form.output).map(|format| Text { format }),
         reasoning: effort(form, flavor, &mut left).map(|effort| Reasoning { effort }),
-        max_output_tokens: form.max_output.map(|most| {
-            if most < LEAST_OUTPUT {
+        max_output_tokens: form.max_output.map(|max| {
+            if max < MIN_OUTPUT {
                 left.push(Omission::dropped("raise_max_output", "max_output"));
             }
-            most.max(LEAST_OUTPUT)
+            max.max(MIN_OUTPUT)
         }),
         temperature,
         top_p,
@@ -77,7 +77,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Offer<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<Chosen<'a>>,
+    tool_choice: Option<ChosenTool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parallel_tool_calls: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -98,7 +98,7 @@ struct Body<'a> {
     stream: bool,
 }
 
-/// What is said. An answer in JSON must be named there: that the instructions do is not enough.
+/// The input. It must mention JSON where an answer in JSON is asked for: that the instructions do is not enough.
 fn input<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Vec<Item<'a>> {
     let (mut all, is_named) = if form.turns.is_empty() {
         (alone(form), form.system.iter().any(|text| names_json(text)))
@@ -113,7 +113,7 @@ fn input<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Vec<Item<'a>> {
     all
 }
 
-/// Where nothing but a system text is said, that is the question: the vendor refuses a request without one.
+/// Where there is only a system text, that becomes the input: the vendor refuses a request without one.
 fn alone<'a>(form: &'a Form<'_>) -> Vec<Item<'a>> {
     let content: Vec<_> = form.system.iter().map(|text| Piece::InputText { text }).collect();
     if content.is_empty() { Vec::new() } else { vec![Item::Message { role: "system", content }] }
@@ -168,17 +168,17 @@ fn tools<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Vec<Offer<'a>> {
 
 fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    !name.is_empty() && name.len() <= LONGEST_NAME && name.chars().all(fits)
+    !name.is_empty() && name.len() <= MAX_NAME && name.chars().all(fits)
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Chosen<'a> {
+enum ChosenTool<'a> {
     Word(&'static str),
     Tool { r#type: &'static str, name: &'a str },
 }
 
-fn choice<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Option<Chosen<'a>> {
+fn choice<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Option<ChosenTool<'a>> {
     if form.tools.is_empty() {
         if matches!(form.choice, Choice::Any | Choice::Tool(_)) {
             left.push(Omission::needed("needs_tools", "choice"));
@@ -186,21 +186,21 @@ fn choice<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Option<Chosen<'a>
         return None;
     }
     match &form.choice {
-        Choice::Unsaid => None,
-        Choice::Auto => Some(Chosen::Word("auto")),
-        Choice::Never => Some(Chosen::Word("none")),
-        Choice::Any => Some(Chosen::Word("required")),
+        Choice::Unspecified => None,
+        Choice::Auto => Some(ChosenTool::Word("auto")),
+        Choice::Never => Some(ChosenTool::Word("none")),
+        Choice::Any => Some(ChosenTool::Word("required")),
         Choice::Tool(name) => {
             let tool = form.tools.iter().find(|tool| tool.name == *name);
             let is_custom = tool.is_some_and(|tool| matches!(tool.input, ToolInput::FreeText));
-            Some(Chosen::Tool { r#type: if is_custom { "custom" } else { "function" }, name })
+            Some(ChosenTool::Tool { r#type: if is_custom { "custom" } else { "function" }, name })
         }
     }
 }
 
 fn user<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Option<&'a str> {
     let user = form.user.as_deref()?;
-    if user.chars().nth(LONGEST_USER).is_some() {
+    if user.chars().nth(MAX_USER).is_some() {
         left.push(Omission::dropped("drop_user", "user"));
         return None;
     }

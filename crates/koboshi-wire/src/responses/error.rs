@@ -1,7 +1,7 @@
 //! Errors for a client of this dialect: the OpenAI envelope, and the error of a response that failed.
 //!
-//! The words are chosen so that the official clients raise the right class and Codex does the right thing: stop and show the time, wait as
-//! long as it is told, or come back at once. The `koboshi` object stands inside `error`, because that is the part that a client hands to its
+//! The words are chosen so that the official clients raise the right class and Codex does the right thing: stop and show the time, wait for
+//! the stated length, or retry at once. The `koboshi` object stands inside `error`, because that is the part that a client hands to its
 //! user.
 
 use std::borrow::Cow;
@@ -47,7 +47,7 @@ pub fn body(failure: &Failure<'_>) -> Bytes {
     } else {
         words(failure.kind, failure.status)
     };
-    let told = ErrorJson {
+    let error = ErrorJson {
         code: code.or(failure.code).or(Some(failure.kind.name())),
         message: Cow::Borrowed(failure.message),
         r#type: Some(kind),
@@ -56,7 +56,7 @@ pub fn body(failure: &Failure<'_>) -> Bytes {
         resets_in_seconds: failure.retry_after.filter(|_| is_usage_limit(failure)),
         koboshi: failure.koboshi,
     };
-    json::bytes(&ErrorEnvelope { error: told })
+    json::bytes(&ErrorEnvelope { error })
 }
 
 /// The error of a response that failed after its stream had begun.
@@ -101,7 +101,7 @@ fn words(kind: Kind, status: u16) -> (&'static str, Option<&'static str>) {
 }
 
 /// The code of a failed response. Codex stops for `insufficient_quota`, `context_length_exceeded`, `invalid_prompt` and
-/// `server_is_overloaded`, waits for `rate_limit_exceeded` as long as the text says, and comes back at once for the rest.
+/// `server_is_overloaded`, waits after `rate_limit_exceeded` as long as the text says, and retries at once for the rest.
 fn stream_code(failure: &Failure<'_>) -> &'static str {
     match failure.kind {
         Kind::QuotaExceeded => "insufficient_quota",
@@ -120,7 +120,7 @@ fn stream_code(failure: &Failure<'_>) -> &'static str {
     }
 }
 
-/// The sentence, with the wait in the words that Codex looks for.
+/// The sentence, with the wait in the words that Codex parses.
 fn with_wait<'a>(failure: &Failure<'a>, code: &str) -> Cow<'a, str> {
     match failure.retry_after {
         Some(seconds) if code == "rate_limit_exceeded" && !failure.message.contains("try again in") => {

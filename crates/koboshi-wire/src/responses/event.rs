@@ -1,8 +1,8 @@
 //! Reads the frames of a responses stream.
 //!
-//! The dialect says everything up to four times: in deltas, at the end of a part, at the end of an item, and in the response that ends the
+//! The dialect sends everything up to four times: in deltas, at the end of a part, at the end of an item, and in the response that ends the
 //! stream. Deltas count; what comes later is only taken where no delta came, because compatible servers leave some of the four out. That is
-//! all that must be remembered, so [`Events`] is small: which items spoke, and which call an item is.
+//! all that must be remembered, so [`Events`] is small: which items had content, and which call an item is.
 //!
 //! The terminal mark is `response.completed` or `response.incomplete`; `[DONE]`, which some servers add, means nothing here. What an error
 //! says is not read here but by `koboshi::classify`.
@@ -16,11 +16,12 @@ use serde_json::value::RawValue;
 use super::output::{BETWEEN_THOUGHTS, Output, Part, Response, add};
 use crate::Malformed;
 use crate::lenient::{
-    Fields, List, Maybe, Number, Object, Text, Truth, arguments_of, filled, skip, text_of, without_halves,
+    Fields, List, Number, Object, OptionalObject, Text, Truthiness, arguments_of, filled, skip, text_of,
+    without_halves,
 };
 use crate::step::{Block, CallPiece, Item, ItemKind, ItemMark, Step};
 
-/// What one stream has said so far.
+/// What must be remembered of one stream.
 ///
 /// ```
 /// let mut events = koboshi_wire::responses::event::Events::default();
@@ -31,7 +32,7 @@ use crate::step::{Block, CallPiece, Item, ItemKind, ItemMark, Step};
 #[derive(Debug, Default)]
 pub struct Events {
     items: BTreeMap<u32, ItemProgress>,
-    /// The item that was spoken of last, for servers that do not number them.
+    /// The item that the last event was about, for servers that do not number them.
     last: u32,
     calls: u32,
 }
@@ -41,7 +42,7 @@ pub struct Events {
 struct ItemProgress {
     /// Number of the call, if it is one.
     call: Option<u32>,
-    /// Something of it was said, and of the part that is open.
+    /// Whether a piece of it came, and of the part that is open.
     spoke: bool,
     in_part: bool,
 }
@@ -249,22 +250,22 @@ impl Events {
         step.item = Some(Item { index, id: found.item_id.clone(), kind, mark });
     }
 
-    /// The end of the stream. If no item was told before, the response itself tells them.
+    /// The end of the stream. If no item came before, they are taken from the response itself.
     fn ends<'a>(&mut self, step: &mut Step<'a>, mut response: Response<'a>, status: &'static str) {
         response.status.get_or_insert(Cow::Borrowed(status));
         if let Some(output) = response.output.filter(|_| self.items.is_empty()) {
             let List(items) =
                 serde_json::from_str::<List<Object<Output<'a>>>>(output.get()).unwrap_or_default();
             for (index, Object(item)) in (0..).zip(items) {
-                let mut told = Step::default();
-                self.closes(&mut told, index, item);
-                add(&mut step.text, told.text);
-                add(&mut step.thought, told.thought);
-                add(&mut step.refused, told.refused);
-                step.calls.append(&mut told.calls);
-                step.audio |= told.audio;
-                step.hosted |= told.hosted;
-                step.signature = step.signature.take().or(told.signature);
+                let mut item_step = Step::default();
+                self.closes(&mut item_step, index, item);
+                add(&mut step.text, item_step.text);
+                add(&mut step.thought, item_step.thought);
+                add(&mut step.refused, item_step.refused);
+                step.calls.append(&mut item_step.calls);
+                step.audio |= item_step.audio;
+                step.hosted |= item_step.hosted;
+                step.signature = step.signature.take().or(item_step.signature);
             }
         }
         step.error = response.is_failed();
@@ -277,7 +278,7 @@ impl Events {
     }
 }
 
-/// All that an event may say, whatever it is.
+/// The fields of all events.
 #[derive(Default)]
 struct Event<'a> {
     kind: Option<Cow<'a, str>>,
@@ -307,10 +308,10 @@ impl<'a> Fields<'a> for Event<'a> {
             "text" => self.text = map.next_value::<Text<'a>>()?.full(),
             "refusal" => self.refusal = map.next_value::<Text<'a>>()?.full(),
             "arguments" | "input" => self.arguments = Some(map.next_value()?),
-            "item" => self.item = map.next_value::<Maybe<Output<'a>>>()?.0,
-            "part" => self.part = map.next_value::<Maybe<Part<'a>>>()?.0,
-            "response" => self.response = map.next_value::<Maybe<Response<'a>>>()?.0,
-            "error" => self.error = map.next_value::<Truth>()?.0,
+            "item" => self.item = map.next_value::<OptionalObject<Output<'a>>>()?.0,
+            "part" => self.part = map.next_value::<OptionalObject<Part<'a>>>()?.0,
+            "response" => self.response = map.next_value::<OptionalObject<Response<'a>>>()?.0,
+            "error" => self.error = map.next_value::<Truthiness>()?.0,
             _ => skip(map)?,
         }
         Ok(())

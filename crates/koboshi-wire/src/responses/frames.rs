@@ -44,7 +44,7 @@ pub(super) struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
-    /// One that is under way and has said nothing.
+    /// One that is under way and has no output yet.
     pub(super) fn of(head: &'a Head, koboshi: Option<&'a Value>) -> Self {
         Self {
             id: &head.id,
@@ -93,15 +93,15 @@ impl<'a> Response<'a> {
 /// How a response ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End<'a> {
-    /// It said all.
+    /// It is complete.
     Completed,
-    /// It did not, and why.
+    /// It is incomplete, for this reason.
     Incomplete(&'a str),
 }
 
 impl<'a> End<'a> {
-    /// A reason in the words of this dialect. The two that it does not know as incomplete are the only good ends; a word of another dialect
-    /// stands where the dialect has room for one, because any other would be a lie.
+    /// A reason in the words of this dialect. Only two reasons count as complete; a reason of another dialect
+    /// is written as the reason why the response is incomplete.
     pub(super) fn of(reason: &'a str) -> Self {
         use crate::dialect::finish;
         match reason {
@@ -137,9 +137,9 @@ struct Kind {
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Item<'a> {
-    /// What is said.
+    /// Text.
     Message { id: &'a str, status: &'static str, role: &'static str, content: Vec<Part<'a>> },
-    /// What is thought.
+    /// A thought.
     Reasoning {
         id: &'a str,
         summary: Vec<Part<'a>>,
@@ -186,7 +186,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// What an event says beside its type and number; what does not belong to it is left out.
+/// The fields of an event beside its type and number; those that do not belong to it are left out.
 #[derive(Serialize, Default)]
 pub(super) struct EventFields<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,13 +222,13 @@ pub(super) struct Whole<'a> {
     pub(super) response: Response<'a>,
 }
 
-/// One frame: the event line, and the data with type and number in front. `said` is never an empty object.
-pub(super) fn frame(out: &mut Vec<u8>, kind: &str, number: u64, said: &impl Serialize) {
+/// One frame: the event line, and the data with type and number in front. `fields` is never an empty object.
+pub(super) fn frame(out: &mut Vec<u8>, kind: &str, number: u64, fields: &impl Serialize) {
     out.extend_from_slice(
         format!("event: {kind}\ndata: {{\"type\":\"{kind}\",\"sequence_number\":{number}").as_bytes(),
     );
     let brace = out.len();
-    json::write(out, said);
+    json::write(out, fields);
     if let Some(brace) = out.get_mut(brace) {
         *brace = b',';
     }
@@ -239,7 +239,7 @@ pub(super) fn frame(out: &mut Vec<u8>, kind: &str, number: u64, said: &impl Seri
 #[derive(Serialize)]
 pub(super) struct UsageJson {
     input_tokens: u64,
-    input_tokens_details: Cached,
+    input_tokens_details: CachedTokens,
     output_tokens: u64,
     output_tokens_details: Thought,
     total_tokens: u64,
@@ -249,7 +249,10 @@ impl UsageJson {
     pub(super) fn of(usage: &Usage) -> Self {
         Self {
             input_tokens: usage.input,
-            input_tokens_details: Cached { cached_tokens: usage.cached, cache_write_tokens: usage.stored },
+            input_tokens_details: CachedTokens {
+                cached_tokens: usage.cached,
+                cache_write_tokens: usage.stored,
+            },
             output_tokens: usage.output,
             output_tokens_details: Thought { reasoning_tokens: usage.reasoning },
             total_tokens: usage.input.saturating_add(usage.output),
@@ -258,7 +261,7 @@ impl UsageJson {
 }
 
 #[derive(Serialize)]
-struct Cached {
+struct CachedTokens {
     cached_tokens: u64,
     cache_write_tokens: u64,
 }

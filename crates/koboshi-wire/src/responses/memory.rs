@@ -1,4 +1,4 @@
-//! What a stream has said so far, item by item.
+//! The output of a stream, item by item, as far as it was sent.
 //!
 //! Clients count an item only when it is done, and then it must hold everything, also the pieces of the upstream: so what passed as raw frames is
 //! remembered as well as what we wrote. One item is open at a time, as in the vendor's own streams.
@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use super::frames::{Item, Part};
 use crate::step::{CallPiece, ItemKind, ItemMark, Step};
 
-/// An item that closes is looked for this far back.
-const MOST_OPEN: usize = 64;
+/// The number of recent items among which a closing one is looked for.
+const MAX_OPEN: usize = 64;
 
 /// An item of an answer.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ pub(super) struct TextPart {
 }
 
 impl Parts {
-    /// Whether the next piece of this kind goes on with the open part.
+    /// Whether the next piece of this kind continues the open part.
     pub(super) fn goes_on(&self, is_refusal: bool) -> bool {
         self.is_open && self.all.last().is_some_and(|part| part.is_refusal == is_refusal)
     }
@@ -80,8 +80,8 @@ impl Parts {
         self.all.len().saturating_sub(1)
     }
 
-    /// A piece of a frame that passed, where a part may have opened without a word of its kind.
-    fn hear(&mut self, text: &str, is_refusal: bool) {
+    /// A piece of a frame that passed, where a part may have opened without an event.
+    fn note(&mut self, text: &str, is_refusal: bool) {
         if let Some(part) = self.all.last_mut().filter(|part| self.is_open && part.text.is_empty()) {
             part.is_refusal = is_refusal;
         }
@@ -166,7 +166,7 @@ impl Memory {
     }
 
     /// Takes note of a frame that went out as it was.
-    pub(super) fn hear(&mut self, step: &Step<'_>) {
+    pub(super) fn note(&mut self, step: &Step<'_>) {
         let mark = step.item.as_ref().map(|item| item.mark);
         if let Some(item) = step.item.as_ref().filter(|item| item.mark == ItemMark::Opens) {
             let what = match item.kind {
@@ -174,7 +174,7 @@ impl Memory {
                 ItemKind::Thought => {
                     ItemContent::Thought { parts: Parts::default(), signature: String::new() }
                 }
-                // What a call is the pieces of the same frame say.
+                // The pieces in the same frame show what kind of call it is.
                 ItemKind::Call | ItemKind::Other => ItemContent::Other,
             };
             self.add(item.index, item.id.as_deref().unwrap_or_default().to_owned(), what);
@@ -186,13 +186,13 @@ impl Memory {
                 parts.open(false);
             }
         } else if let Some(text) = &step.thought {
-            self.thought(|parts, _| parts.hear(text, false));
+            self.thought(|parts, _| parts.note(text, false));
         }
         if let Some(text) = &step.text {
-            self.message(|parts| parts.hear(text, false));
+            self.message(|parts| parts.note(text, false));
         }
         if let Some(text) = &step.refused {
-            self.message(|parts| parts.hear(text, true));
+            self.message(|parts| parts.note(text, true));
         }
         if let Some(data) = &step.signature {
             self.thought(|_, signature| signature.push_str(data));
@@ -210,7 +210,7 @@ impl Memory {
             }
             Some((ItemMark::Closes, index)) => {
                 // Calls may overlap, but no server has more than a few under way.
-                let mut latest = self.items.iter_mut().rev().take(MOST_OPEN);
+                let mut latest = self.items.iter_mut().rev().take(MAX_OPEN);
                 if let Some(item) = latest.find(|item| item.index == index) {
                     item.is_open = false;
                 }

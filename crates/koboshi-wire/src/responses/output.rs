@@ -1,4 +1,4 @@
-//! What a model said in one response: the part that streams and whole answers have in common.
+//! What a model wrote in one response: the part that streams and whole answers have in common.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use serde_json::value::RawValue;
 
 use crate::dialect::{Dialect, finish};
 use crate::form::{Signature, Thought};
-use crate::lenient::{Fields, List, Number, Object, Text, Truth, arguments_of, skip};
+use crate::lenient::{Fields, List, Number, Object, Text, Truthiness, arguments_of, skip};
 use crate::step::{ItemKind, Usage, join};
 use crate::tally::{Details, Tally};
 
-/// The response object of an answer or of a lifecycle event. Its items are read at once, or stay raw: most streams have told them by then.
+/// The response object of an answer or of a lifecycle event. Its items are read at once, or stay raw: most streams have sent them by then.
 #[derive(Debug)]
 pub(super) struct Response<'a, O = &'a RawValue> {
     pub(super) id: Option<Cow<'a, str>>,
@@ -71,7 +71,7 @@ impl<'a, O: Deserialize<'a>> Fields<'a> for Response<'a, O> {
             "created_at" => self.created = map.next_value::<Number>()?.0,
             "status" => self.status = map.next_value::<Text<'a>>()?.full(),
             "incomplete_details" => self.reason = map.next_value::<Object<Reason<'a>>>()?.0.0,
-            "error" => self.error = map.next_value::<Truth>()?.0,
+            "error" => self.error = map.next_value::<Truthiness>()?.0,
             "output" => self.output = Some(map.next_value()?),
             "usage" => self.spent = map.next_value::<Object<UsageFields>>()?.0,
             _ => skip(map)?,
@@ -118,12 +118,12 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Whether it is something that only this dialect knows.
+    /// Whether only this dialect has such an item.
     pub(super) fn is_own(&self) -> bool {
         self.kind() == ItemKind::Other && self.kind.is_some()
     }
 
-    /// Whether it is the work of a tool that the provider runs by itself and whose findings it tells in text: the same turn elsewhere finds its own.
+    /// Whether it is the work of a tool that the provider runs by itself and whose findings it writes as text: the same turn elsewhere finds its own.
     pub(super) fn is_hosted(&self) -> bool {
         matches!(
             self.kind.as_deref(),
@@ -159,7 +159,7 @@ impl<'a> Output<'a> {
         })
     }
 
-    /// The whole thought with its signature, unless nothing of it is told.
+    /// The whole thought with its signature, unless it is empty.
     pub(super) fn whole_thought(&mut self) -> Option<Thought<'a>> {
         let text = self.thought().unwrap_or_default();
         let id = self.id.clone();
@@ -243,7 +243,7 @@ pub(super) fn add<'a>(all: &mut Option<Cow<'a, str>>, text: Option<Cow<'a, str>>
 pub(super) struct UsageFields(Tally);
 
 impl UsageFields {
-    /// The cost, if any was told.
+    /// The cost, if any was stated.
     pub(super) fn usage(&self) -> Option<Usage> {
         self.0.usage()
     }
@@ -251,15 +251,15 @@ impl UsageFields {
 
 impl<'a> Fields<'a> for UsageFields {
     fn field<A: MapAccess<'a>>(&mut self, name: &str, map: &mut A) -> Result<(), A::Error> {
-        let Self(told) = self;
+        let Self(counts) = self;
         match name {
-            "input_tokens" => told.input = map.next_value::<Number>()?.0,
-            "output_tokens" => told.output = map.next_value::<Number>()?.0,
+            "input_tokens" => counts.input = map.next_value::<Number>()?.0,
+            "output_tokens" => counts.output = map.next_value::<Number>()?.0,
             "input_tokens_details" => {
                 let Object(details) = map.next_value::<Object<Details>>()?;
-                (told.cached, told.stored) = (details.cached, details.stored);
+                (counts.cached, counts.stored) = (details.cached, details.stored);
             }
-            "output_tokens_details" => told.reasoning = map.next_value::<Object<Details>>()?.0.reasoning,
+            "output_tokens_details" => counts.reasoning = map.next_value::<Object<Details>>()?.0.reasoning,
             _ => skip(map)?,
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Everything of a request that is neither input nor tools, as a form.
 //!
 //! What the form has no place for is named. What only matters to the vendor's own service (where it is stored, cached, billed) is dropped;
-//! what the client reads back or what its conversation lives in is needed.
+//! what the client reads back or what stores its conversation is needed.
 
 use serde_json::value::RawValue;
 
@@ -70,7 +70,7 @@ fn reasoning<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
             "xhigh" | "max" => Thinking::Effort(Effort::Max),
             _ => {
                 form.left.push(Omission::dropped("drop_effort", "reasoning.effort"));
-                Thinking::Unsaid
+                Thinking::Unspecified
             }
         };
     }

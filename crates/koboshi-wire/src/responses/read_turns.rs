@@ -1,6 +1,6 @@
 //! The input of a request as turns: messages, calls and their results, thoughts.
 //!
-//! What the assistant's side says is one turn until the other side speaks: the vendor cuts an answer into items, other dialects do not.
+//! Items of the assistant are one turn until an item of the user follows: the vendor cuts an answer into items, other dialects do not.
 //! Results that follow each other are one turn too. Messages of the user stay apart, because how often a user has written is counted.
 
 use std::borrow::Cow;
@@ -82,12 +82,12 @@ impl<'f, 'a> Reader<'f, 'a> {
         }
     }
 
-    /// Goes on with the assistant's turn.
+    /// Continues the assistant's turn.
     fn answer(&mut self, parts: impl IntoIterator<Item = Part<'a>>) {
         self.go_on(Role::Assistant, |_| true, parts);
     }
 
-    /// Goes on with the last turn if it is of this role and fits, else begins one.
+    /// Continues the last turn if it is of this role and fits, else begins one.
     fn go_on(
         &mut self,
         role: Role,
@@ -134,7 +134,7 @@ impl<'f, 'a> Reader<'f, 'a> {
         let data = item.full("encrypted_content");
         let signature = data.map(|data| Signature { of: Dialect::Responses, id: item.full("id"), data });
         if text.is_none() && signature.is_none() {
-            // All that it says is an id, and only the provider's store knows more.
+            // It holds only an id, and the rest is in the provider's store.
             return self.left(Omission::dropped("drop_thought_reference", place(at)));
         }
         let thought = Thought { text: text.unwrap_or_default(), signature, hidden: false };

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::read_settings::read_field;
 use super::read_turns::Reader;
 use super::tools::{in_group, names_and_schemas, read_choice, read_tools};
+use crate::common::asked_by_form;
 use crate::form::{Form, Part, Role, Turn};
 use crate::intake::{Body, Expected, IntakeError, metadata_of, stream_of};
 use crate::lenient::text_of;
@@ -35,11 +36,11 @@ pub struct ResponsesRequest<'a> {
     pub(super) body: Body<'a>,
     pub(super) input: Input<'a>,
     form: Form<'a>,
-    /// The field by which it goes on with something that only its provider holds.
+    /// The field by which the request continues something that only its provider holds.
     pinned_by: Option<&'static str>,
 }
 
-/// What stands as input.
+/// The input.
 #[derive(Debug)]
 pub(super) enum Input<'a> {
     /// Nothing: the provider knows the rest.
@@ -68,7 +69,7 @@ pub(super) enum Kind {
     Assistant,
     /// A tool's result.
     Result,
-    /// A thought without a provider's proof, known as our own by its id.
+    /// A thought without a provider's signature, known as our own by its id.
     OwnThought,
     /// Something that stands in the provider's store.
     Reference,
@@ -96,6 +97,8 @@ impl<'a> Item<'a> {
         Self { raw, kind, content }
     }
 }
+
+asked_by_form!(ResponsesRequest);
 
 impl<'a> ResponsesRequest<'a> {
     /// Reads a request.
@@ -128,25 +131,7 @@ impl<'a> ResponsesRequest<'a> {
         Ok(Self { text, body: fields, input, form, pinned_by })
     }
 
-    /// The request in no dialect.
-    #[must_use]
-    pub fn form(&self) -> &Form<'a> {
-        &self.form
-    }
-
-    /// The model that is asked for.
-    #[must_use]
-    pub fn model(&self) -> &str {
-        &self.form.model
-    }
-
-    /// Whether the answer is to be a stream.
-    #[must_use]
-    pub fn stream(&self) -> bool {
-        self.form.stream
-    }
-
-    /// Whether the conversation lives in the provider's store, so that no other provider can go on with it.
+    /// Whether the conversation is kept in the provider's store, so that no other provider can continue it.
     #[must_use]
     pub fn is_pinned(&self) -> bool {
         self.pinned_by.is_some()
@@ -163,12 +148,12 @@ impl<'a> ResponsesRequest<'a> {
         self.body.get(name)
     }
 
-    /// Whether the provider is to store the answer, where it is said.
+    /// Whether the provider is to store the answer, where the request states it.
     pub(crate) fn store(&self) -> Option<bool> {
         self.body.get("store").and_then(flag)
     }
 
-    /// The id of the answer that it goes on with.
+    /// The id of the answer that the request continues.
     #[must_use]
     pub fn previous(&self) -> Option<Cow<'a, str>> {
         self.body.get("previous_response_id").and_then(text_of)
@@ -212,7 +197,7 @@ impl<'a> ResponsesRequest<'a> {
 
 fn read_input<'a>(body: &Body<'a>, form: &mut Form<'a>) -> Result<Input<'a>, IntakeError> {
     let Some(raw) = body.get("input") else {
-        // A stored conversation or prompt may be all that is asked.
+        // A stored conversation or prompt may be the whole input.
         let is_stored = ["previous_response_id", "conversation", "prompt"];
         let is_stored = is_stored.iter().any(|name| body.get(name).is_some());
         return if is_stored { Ok(Input::Absent) } else { Err(IntakeError::Missing("input")) };

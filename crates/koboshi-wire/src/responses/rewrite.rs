@@ -1,6 +1,6 @@
 //! Changes a request where it must be changed, and leaves every other byte as the client wrote it.
 //!
-//! As in the chat dialect: each wish is noted, [`Rewrite::finish`] makes them all in one pass, and where nothing was wished, or everything is
+//! As in the chat dialect: each change is noted, [`Rewrite::finish`] makes them all in one pass, and where no change was requested, or everything is
 //! so already, the same bytes come back uncopied. An input that is one text becomes a list when something is appended; the text itself stays.
 //!
 //! *Not here*: other dialects.
@@ -14,7 +14,7 @@ use crate::splice::{Splices, place, quoted};
 
 pub use crate::chat::Correction;
 
-/// Wished changes of one request.
+/// The requested changes of one request.
 ///
 /// ```
 /// use bytes::Bytes;
@@ -34,7 +34,7 @@ pub struct Rewrite<'a> {
     /// Fields of the top level and their JSON.
     fields: Vec<(&'static str, String)>,
     notes: Vec<String>,
-    /// Goes on with the last message.
+    /// Text that continues the last message.
     continued: String,
     /// Items to be appended, as JSON.
     appended: Vec<String>,
@@ -120,7 +120,7 @@ impl<'a> Rewrite<'a> {
         self
     }
 
-    /// Lets the model go on with this text. If the client's own last item is such a beginning, it is made longer.
+    /// Lets the model continue this text. If the client's own last item is such a beginning, it is made longer.
     pub fn continue_with(&mut self, text: &str) -> &mut Self {
         let last = self.items().last();
         let is_begun = last.is_some_and(|item| item.kind == Kind::Assistant && item.content.is_some());
@@ -132,7 +132,7 @@ impl<'a> Rewrite<'a> {
         }
     }
 
-    /// Shows the model what it said and its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON
+    /// Shows the model its text and its broken calls as if a tool had complained, so that it answers again. Arguments that are no JSON
     /// object are shown inside one: servers that read them for a template refuse a history with broken ones.
     pub fn corrected(&mut self, text: &str, broken: &[Correction<'_>]) -> &mut Self {
         if !text.is_empty() {

@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use serde_json::value::RawValue;
 
 use crate::form::{Choice, Form, Omission, Tool, ToolInput};
+use crate::hash;
 use crate::lenient::text_of;
 use crate::raw::{Raw, list};
 
@@ -55,7 +56,7 @@ pub(super) fn read_tools<'a>(raw: &'a RawValue, form: &mut Form<'a>) {
     }
 }
 
-/// The names that are taken, as far as tools were looked at. Most requests have no groups, and need none of this.
+/// The names that are taken, as far as tools were read. Most requests have no groups, and need none of this.
 #[derive(Default)]
 struct Names<'a> {
     taken: HashSet<Cow<'a, str>>,
@@ -88,7 +89,7 @@ fn read_group<'a>(group: &Raw<'a>, place: &str, form: &mut Form<'a>, names: &mut
 }
 
 /// The longest name that every dialect takes.
-const LONGEST_FLAT: usize = 64;
+const MAX_FLAT_NAME: usize = 64;
 
 /// The name of a tool in a group where there are no groups: both names, as far as they fit. The rule is fixed, because the calls of a
 /// conversation come back under it.
@@ -97,15 +98,12 @@ pub fn flat_name(namespace: &str, name: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let between = if namespace.ends_with("__") || name.starts_with("__") { "" } else { "__" };
     let flat = format!("{namespace}{between}{name}");
-    if flat.len() <= LONGEST_FLAT && flat.chars().all(fits) {
+    if flat.len() <= MAX_FLAT_NAME && flat.chars().all(fits) {
         return flat;
     }
-    // FNV-1a: short, and the same everywhere.
-    let mark =
-        flat.bytes().fold(0x811c_9dc5, |hash: u32, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    let mark = format!("_{mark:08x}");
+    let mark = format!("_{:08x}", hash::short(&flat));
     let plain = flat.chars().map(|c| if fits(c) { c } else { '_' });
-    plain.take(LONGEST_FLAT - mark.len()).chain(mark.chars()).collect()
+    plain.take(MAX_FLAT_NAME - mark.len()).chain(mark.chars()).collect()
 }
 
 /// The group and the name of the tool with this flat name, if it stands in a group.

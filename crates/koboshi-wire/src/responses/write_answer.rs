@@ -15,7 +15,7 @@ use crate::writer::Head;
 #[must_use]
 pub fn write(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>) -> Bytes {
     let choice = answer.choices.first().cloned().unwrap_or_default();
-    let mut said = Memory::default();
+    let mut output = Memory::default();
     for thought in &choice.thoughts {
         let signature = thought.signature.as_ref().filter(|signature| signature.is_of(Dialect::Responses));
         if thought.text.is_empty() && signature.is_none() {
@@ -27,9 +27,9 @@ pub fn write(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>) -> Bytes 
             parts.push(&thought.text);
         }
         let id = signature.and_then(|signature| signature.id.as_deref()).map(str::to_owned);
-        let id = id.unwrap_or_else(|| item_id(&head.id, OWN_THOUGHT, said.next()));
+        let id = id.unwrap_or_else(|| item_id(&head.id, OWN_THOUGHT, output.next()));
         let signature = signature.map(|signature| signature.data.clone().into_owned()).unwrap_or_default();
-        said.add(said.next(), id, ItemContent::Thought { parts, signature });
+        output.add(output.next(), id, ItemContent::Thought { parts, signature });
     }
     let spoken = [(&choice.text, false), (&choice.refused, true)];
     let mut parts = Parts::default();
@@ -39,11 +39,11 @@ pub fn write(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>) -> Bytes 
         parts.push(text);
     }
     if !parts.all.is_empty() {
-        said.add(said.next(), item_id(&head.id, "msg_", said.next()), ItemContent::Message(parts));
+        output.add(output.next(), item_id(&head.id, "msg_", output.next()), ItemContent::Message(parts));
     }
     for call in &choice.calls {
         let kind = if call.free_text { "ctc_" } else { "fc_" };
-        let id = item_id(&head.id, kind, said.next());
+        let id = item_id(&head.id, kind, output.next());
         let what = ItemContent::Call {
             number: u32::MAX,
             id: call.id.as_deref().unwrap_or(&id).to_owned(),
@@ -52,13 +52,13 @@ pub fn write(head: &Head, answer: &Whole<'_>, koboshi: Option<&Value>) -> Bytes 
             arguments: call.arguments.clone().into_owned(),
             free_text: call.free_text,
         };
-        said.add(said.next(), id, what);
+        output.add(output.next(), id, what);
     }
     let end = End::of(choice.finish.as_deref().unwrap_or(finish::STOP));
-    for item in &mut said.items {
+    for item in &mut output.items {
         let is_message = matches!(item.what, ItemContent::Message(_));
         (item.is_open, item.is_cut) = (false, is_message && end != End::Completed);
     }
-    let response = Response::of(head, koboshi).ended(said.output(), end, answer.usage.as_ref());
+    let response = Response::of(head, koboshi).ended(output.output(), end, answer.usage.as_ref());
     json::bytes(&response)
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::chat::model::Flavor;
-use crate::chat::write_settings::{least, nearest};
+use crate::chat::write_settings::{lowest_effort, nearest};
 use crate::form::{Effort, Form, Omission, Output, Sampling, Thinking};
 
 #[derive(Serialize)]
@@ -41,11 +41,11 @@ pub(super) struct Reasoning {
     pub(super) effort: &'static str,
 }
 
-/// How hard to think. Not to think at all is only said to models that are known to think: others refuse the word, and do so by default.
+/// How hard to think. "No thinking" is only sent to models that are known to think: others refuse the word, and do not think by default.
 pub(super) fn effort(form: &Form<'_>, flavor: Flavor, left: &mut Vec<Omission>) -> Option<&'static str> {
     let (word, is_exact) = match form.thinking {
-        Thinking::Unsaid | Thinking::Adaptive => return None,
-        Thinking::Off if flavor.reasoning => least(flavor),
+        Thinking::Unspecified | Thinking::Adaptive => return None,
+        Thinking::Off if flavor.reasoning => lowest_effort(flavor),
         Thinking::Off => {
             left.push(Omission::dropped("drop_thinking_off", "thinking"));
             return None;
@@ -86,9 +86,9 @@ pub(super) fn drawn(
     (temperature, clamped(top_p, 1.0, "clamp_top_p", left))
 }
 
-fn clamped(number: Option<f64>, most: f64, rule: &'static str, left: &mut Vec<Omission>) -> Option<f64> {
+fn clamped(number: Option<f64>, max: f64, rule: &'static str, left: &mut Vec<Omission>) -> Option<f64> {
     let number = number.filter(|number| number.is_finite())?;
-    let fit = number.clamp(0.0, most);
+    let fit = number.clamp(0.0, max);
     if (fit - number).abs() > f64::EPSILON {
         left.push(Omission::dropped(rule, "sampling"));
         return Some(fit);

@@ -1,15 +1,15 @@
 //! The turns of a form as input items.
 
 use std::borrow::Cow;
-use std::hash::Hasher;
 
 use serde::Serialize;
 
 use crate::dialect::Dialect;
 use crate::form::{Call, Form, Image, Media, Omission, Outcome, Part, Role, Thought};
+use crate::hash;
 
 /// The id of a call may have this many bytes.
-const LONGEST_ID: usize = 64;
+const MAX_ID: usize = 64;
 
 /// An input item.
 #[derive(Serialize)]
@@ -86,8 +86,8 @@ pub(super) fn items<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Vec<Ite
                         continue;
                     }
                 },
-                said => {
-                    match piece(said, turn.role) {
+                part => {
+                    match piece(part, turn.role) {
                         Ok(piece) => spoken.push(piece),
                         Err(unfit) => left.push(unfit.left(place())),
                     }
@@ -102,7 +102,7 @@ pub(super) fn items<'a>(form: &'a Form<'_>, left: &mut Vec<Omission>) -> Vec<Ite
     items
 }
 
-/// What was said up to here, as a message.
+/// The parts up to here, as a message.
 fn message<'a>(items: &mut Vec<Item<'a>>, role: Role, spoken: &mut Vec<Piece<'a>>) {
     if !spoken.is_empty() {
         let role = match role {
@@ -129,7 +129,7 @@ fn outcome_item<'a>(
     left: &mut Vec<Omission>,
 ) -> Item<'a> {
     if outcome.failed == Some(true) {
-        // The dialect has no flag for it; what came back says it.
+        // The dialect has no flag for a failure; the output states it.
         left.push(Omission::dropped("drop_error_flag", place()));
     }
     let output = match outcome.parts.as_slice() {
@@ -169,12 +169,12 @@ fn thought_item<'a>(thought: &'a Thought<'_>) -> Result<Item<'a>, &'static str> 
 }
 
 /// Why a part cannot be written.
-enum Unfit {
+enum UnwritablePart {
     Dropped(&'static str),
     Needed(&'static str),
 }
 
-impl Unfit {
+impl UnwritablePart {
     fn left(self, place: String) -> Omission {
         match self {
             Self::Dropped(rule) => Omission::dropped(rule, place),
@@ -183,26 +183,32 @@ impl Unfit {
     }
 }
 
-fn piece<'a>(part: &'a Part<'_>, role: Role) -> Result<Piece<'a>, Unfit> {
+fn piece<'a>(part: &'a Part<'_>, role: Role) -> Result<Piece<'a>, UnwritablePart> {
     let is_answer = role == Role::Assistant;
     match part {
         Part::Text(text) if is_answer => Ok(Piece::OutputText { text }),
         Part::Text(text) => Ok(Piece::InputText { text }),
         Part::Refusal(refusal) if is_answer => Ok(Piece::Refusal { refusal }),
         Part::Refusal(text) => Ok(Piece::InputText { text }),
-        Part::Image(_) | Part::Media(_) if is_answer => Err(Unfit::Dropped("drop_answer_media")),
+        Part::Image(_) | Part::Media(_) if is_answer => Err(UnwritablePart::Dropped("drop_answer_media")),
         Part::Image(Image::Url(url)) => Ok(Piece::InputImage { image_url: Cow::Borrowed(url) }),
         Part::Image(Image::Data { media_type, data }) => {
             Ok(Piece::InputImage { image_url: Cow::Owned(data_url(media_type, data)) })
         }
-        Part::Media(media) if media.media_type.starts_with("audio/") => Err(Unfit::Needed("needs_audio")),
-        Part::Media(media) if media.media_type.starts_with("video/") => Err(Unfit::Needed("needs_video")),
+        Part::Media(media) if media.media_type.starts_with("audio/") => {
+            Err(UnwritablePart::Needed("needs_audio"))
+        }
+        Part::Media(media) if media.media_type.starts_with("video/") => {
+            Err(UnwritablePart::Needed("needs_video"))
+        }
         Part::Media(media) => {
             let file_data = data_url(&media.media_type, &media.data);
             Ok(Piece::InputFile { filename: file_name(media), file_data })
         }
         // A part that holds parts does not stand inside one.
-        Part::Call(_) | Part::Outcome(_) | Part::Thought(_) => Err(Unfit::Dropped("drop_misplaced_part")),
+        Part::Call(_) | Part::Outcome(_) | Part::Thought(_) => {
+            Err(UnwritablePart::Dropped("drop_misplaced_part"))
+        }
     }
 }
 
@@ -220,41 +226,7 @@ fn file_name<'a>(media: &'a Media<'_>) -> &'a str {
     }
 }
 
-/// The id of a call as the vendor takes it. One that is too long is cut and told apart by a hash, the same each time, so that calls and
-/// results find each other.
-fn fit_id<'a>(id: &'a str) -> Cow<'a, str> {
-    if id.is_empty() {
-        return Cow::Borrowed("call_0");
-    }
-    if id.len() <= LONGEST_ID {
-        return Cow::Borrowed(id);
-    }
-    let mut hash = Fnv::default();
-    hash.write(id.as_bytes());
-    let mut end = LONGEST_ID - 17;
-    while !id.is_char_boundary(end) {
-        end -= 1;
-    }
-    Cow::Owned(format!("{}_{:016x}", id.get(..end).unwrap_or_default(), hash.finish()))
-}
-
-/// FNV-1a: the same in every run and on every machine, unlike the standard library's hash.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
+/// The id of a call as the vendor takes it.
+fn fit_id(id: &str) -> Cow<'_, str> {
+    if id.is_empty() { Cow::Borrowed("call_0") } else { hash::shortened(id, MAX_ID) }
 }

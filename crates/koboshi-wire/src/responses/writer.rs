@@ -1,7 +1,7 @@
 //! Our own frames and answers for a client of this dialect.
 //!
-//! The vendor's lifecycle, complete: the official clients build their picture from `added` and delta events and refuse gaps, Codex counts an
-//! item only when it is done, and reads the whole response at the end. So a [`Writer`] remembers what was said, by itself or in
+//! The vendor's lifecycle, complete: the official clients build their state from `added` and delta events and refuse gaps, Codex counts an
+//! item only when it is done, and reads the whole response at the end. So a [`Writer`] remembers what was sent, by itself or in
 //! frames that passed. Nothing comes after the end.
 
 use bytes::Bytes;
@@ -16,9 +16,9 @@ use crate::step::{ItemKind, ItemMark, Step, Usage};
 pub use crate::writer::{Head, WholeCall};
 
 /// Ids of the vendor have at most 64 characters; this much of an answer's own id goes into those of its items.
-const LONGEST_STEM: usize = 40;
+const MAX_STEM: usize = 40;
 
-/// Ids of thoughts that we wrote and that no provider can vouch for begin with this. In a later request they are known by it: the vendor
+/// Ids of thoughts that we wrote and that no provider has signed begin with this. In a later request they are known by it: the vendor
 /// would look for them in its store, and refuse.
 pub const OWN_THOUGHT: &str = "rs_kbs_";
 
@@ -31,9 +31,9 @@ pub struct Writer {
     number: u64,
     is_open: bool,
     is_over: bool,
-    said: Memory,
+    sent: Memory,
     koboshi: Option<Value>,
-    /// Id of the provider's thought that is to be said next.
+    /// Id of the provider's thought that is sent next.
     thought_id: Option<String>,
 }
 
@@ -47,7 +47,7 @@ impl Writer {
             number: 0,
             is_open: false,
             is_over: false,
-            said: Memory::default(),
+            sent: Memory::default(),
             koboshi: None,
             thought_id: None,
         }
@@ -69,11 +69,11 @@ impl Writer {
         if let Some(model) = &step.model {
             model.as_ref().clone_into(&mut self.head.model);
         }
-        self.said.hear(step);
+        self.sent.note(step);
         self.is_over |= step.done || step.error;
     }
 
-    /// What stands before content; nothing if that is there. What Koboshi has to say is said again at the end, where clients look that only
+    /// What stands before content; nothing if that is there. Koboshi's own object is repeated at the end, for clients that only
     /// keep the last response.
     pub fn open(&mut self, koboshi: Option<&Value>) -> Bytes {
         let mut out = Vec::new();
@@ -93,7 +93,7 @@ impl Writer {
     }
 
     /// Text, thought, signature and refusal of a step of any dialect.
-    pub fn say(&mut self, step: &Step<'_>) -> Bytes {
+    pub fn write_step(&mut self, step: &Step<'_>) -> Bytes {
         let mut out = Vec::new();
         if self.is_over {
             return out.into();
@@ -108,18 +108,18 @@ impl Writer {
         }
         if let Some(data) = step.signature.as_ref().filter(|_| self.forward_signatures) {
             self.thought(&mut out);
-            if let Some(SentItem { what: ItemContent::Thought { signature, .. }, .. }) = self.said.open() {
+            if let Some(SentItem { what: ItemContent::Thought { signature, .. }, .. }) = self.sent.open() {
                 signature.push_str(data);
             }
         }
         if let Some(text) = &step.text {
-            self.speak(&mut out, text, false);
+            self.write_text(&mut out, text, false);
         }
         if let Some(text) = &step.refused {
-            self.speak(&mut out, text, true);
+            self.write_text(&mut out, text, true);
         }
         let closes_block = step.block.is_some_and(|block| block.closes);
-        let closes = match self.said.open().map(|item| &item.what) {
+        let closes = match self.sent.open().map(|item| &item.what) {
             Some(ItemContent::Thought { .. }) => closes_block,
             Some(ItemContent::Message(_)) => of_item == Some((ItemKind::Message, ItemMark::Closes)),
             _ => false,
@@ -166,7 +166,7 @@ impl Writer {
         let is_cut = end != End::Completed;
         self.close(&mut out, is_cut);
         let kind = if is_cut { "response.incomplete" } else { "response.completed" };
-        let response = self.response().ended(self.said.output(), end, usage);
+        let response = self.response().ended(self.sent.output(), end, usage);
         frame(&mut out, kind, self.number, &Whole { response });
         self.number += 1;
         self.is_over = true;
@@ -180,15 +180,15 @@ impl Writer {
             return out.into();
         }
         self.begin(&mut out);
-        let told = in_stream(failure);
-        let response = self.response().failed(self.said.output(), &told);
+        let error = in_stream(failure);
+        let response = self.response().failed(self.sent.output(), &error);
         frame(&mut out, "response.failed", self.number, &Whole { response });
         self.number += 1;
         self.is_over = true;
         out.into()
     }
 
-    /// Keeps a silent stream open. Codex does not count comments as a sign of life.
+    /// Keeps a silent stream open. Codex does not count comments as activity.
     pub fn keep_alive(&mut self) -> Bytes {
         let mut out = Vec::new();
         if self.is_over {
@@ -215,7 +215,7 @@ impl Writer {
     fn think(&mut self, out: &mut Vec<u8>, text: &str) {
         self.thought(out);
         let number = &mut self.number;
-        let Some(SentItem { index, id, what: ItemContent::Thought { parts, .. }, .. }) = self.said.open()
+        let Some(SentItem { index, id, what: ItemContent::Thought { parts, .. }, .. }) = self.sent.open()
         else {
             return;
         };
@@ -231,44 +231,44 @@ impl Writer {
             send(out, number, "response.reasoning_summary_part.added", &EventFields { part, ..at(parts) });
         }
         parts.push(text);
-        let said = EventFields { delta: Some(text), ..at(parts) };
-        send(out, number, "response.reasoning_summary_text.delta", &said);
+        let fields = EventFields { delta: Some(text), ..at(parts) };
+        send(out, number, "response.reasoning_summary_text.delta", &fields);
     }
 
-    fn speak(&mut self, out: &mut Vec<u8>, text: &str, is_refusal: bool) {
+    fn write_text(&mut self, out: &mut Vec<u8>, text: &str, is_refusal: bool) {
         self.begin(out);
-        if !matches!(self.said.open(), Some(SentItem { what: ItemContent::Message(_), .. })) {
+        if !matches!(self.sent.open(), Some(SentItem { what: ItemContent::Message(_), .. })) {
             self.close(out, false);
             self.add(out, "msg_", None, ItemContent::Message(Parts::default()));
         }
-        if matches!(self.said.open(), Some(SentItem { what: ItemContent::Message(parts), .. }) if !parts.goes_on(is_refusal))
+        if matches!(self.sent.open(), Some(SentItem { what: ItemContent::Message(parts), .. }) if !parts.goes_on(is_refusal))
         {
             self.close_part(out);
         }
         let number = &mut self.number;
-        let Some(SentItem { index, id, what: ItemContent::Message(parts), .. }) = self.said.open() else {
+        let Some(SentItem { index, id, what: ItemContent::Message(parts), .. }) = self.sent.open() else {
             return;
         };
         if !parts.goes_on(is_refusal) {
             parts.open(is_refusal);
             let part = parts.all.last().map(TextPart::part);
-            let said = EventFields { part, ..in_message(*index, id, parts.index()) };
-            send(out, number, "response.content_part.added", &said);
+            let fields = EventFields { part, ..in_message(*index, id, parts.index()) };
+            send(out, number, "response.content_part.added", &fields);
         }
         parts.push(text);
-        let said = EventFields { delta: Some(text), ..in_message(*index, id, parts.index()) };
+        let fields = EventFields { delta: Some(text), ..in_message(*index, id, parts.index()) };
         if is_refusal {
-            send(out, number, "response.refusal.delta", &said);
+            send(out, number, "response.refusal.delta", &fields);
         } else {
-            let said = EventFields { logprobs: Some([]), ..said };
-            send(out, number, "response.output_text.delta", &said);
+            let fields = EventFields { logprobs: Some([]), ..fields };
+            send(out, number, "response.output_text.delta", &fields);
         }
     }
 
     /// Opens a thought, if none is open.
     fn thought(&mut self, out: &mut Vec<u8>) {
         self.begin(out);
-        if !matches!(self.said.open(), Some(SentItem { what: ItemContent::Thought { .. }, .. })) {
+        if !matches!(self.sent.open(), Some(SentItem { what: ItemContent::Thought { .. }, .. })) {
             self.close(out, false);
             let id = self.thought_id.take();
             let what = ItemContent::Thought { parts: Parts::default(), signature: String::new() };
@@ -278,18 +278,18 @@ impl Writer {
 
     /// Opens an item.
     fn add(&mut self, out: &mut Vec<u8>, kind: &str, id: Option<String>, what: ItemContent) {
-        let index = self.said.next();
+        let index = self.sent.next();
         let id = id.unwrap_or_else(|| item_id(&self.head.id, kind, index));
-        self.said.add(index, id, what);
-        if let Some(item) = self.said.open() {
-            let said = EventFields { output_index: index, item: item.item(), ..EventFields::default() };
-            send(out, &mut self.number, "response.output_item.added", &said);
+        self.sent.add(index, id, what);
+        if let Some(item) = self.sent.open() {
+            let fields = EventFields { output_index: index, item: item.item(), ..EventFields::default() };
+            send(out, &mut self.number, "response.output_item.added", &fields);
         }
     }
 
     fn arguments(&mut self, out: &mut Vec<u8>, call: &WholeCall<'_>) {
         let number = &mut self.number;
-        let Some(SentItem { index, id, what: ItemContent::Call { arguments, .. }, .. }) = self.said.open()
+        let Some(SentItem { index, id, what: ItemContent::Call { arguments, .. }, .. }) = self.sent.open()
         else {
             return;
         };
@@ -310,29 +310,30 @@ impl Writer {
 
     /// Closes the open item. A call that passed in part, or something that only its dialect knows, cannot be closed: it is forgotten.
     fn close(&mut self, out: &mut Vec<u8>, is_cut: bool) {
-        match self.said.open().map(|item| &item.what) {
+        match self.sent.open().map(|item| &item.what) {
             None => {}
             Some(ItemContent::Message(_) | ItemContent::Thought { .. }) => {
                 self.close_part(out);
                 self.done(out, is_cut);
             }
             Some(ItemContent::Call { .. } | ItemContent::Other) => {
-                self.said.items.pop();
+                self.sent.items.pop();
             }
         }
     }
 
     fn done(&mut self, out: &mut Vec<u8>, is_cut: bool) {
-        if let Some(item) = self.said.open() {
+        if let Some(item) = self.sent.open() {
             (item.is_open, item.is_cut) = (false, is_cut);
-            let said = EventFields { output_index: item.index, item: item.item(), ..EventFields::default() };
-            send(out, &mut self.number, "response.output_item.done", &said);
+            let fields =
+                EventFields { output_index: item.index, item: item.item(), ..EventFields::default() };
+            send(out, &mut self.number, "response.output_item.done", &fields);
         }
     }
 
     fn close_part(&mut self, out: &mut Vec<u8>) {
         let number = &mut self.number;
-        let Some(SentItem { index, id, what, .. }) = self.said.open() else { return };
+        let Some(SentItem { index, id, what, .. }) = self.sent.open() else { return };
         match what {
             ItemContent::Message(parts) if parts.is_open => {
                 parts.is_open = false;
@@ -342,11 +343,11 @@ impl Writer {
                 if spoken.is_refusal {
                     send(out, number, "response.refusal.done", &EventFields { refusal: text, ..at() });
                 } else {
-                    let said = EventFields { text, logprobs: Some([]), ..at() };
-                    send(out, number, "response.output_text.done", &said);
+                    let fields = EventFields { text, logprobs: Some([]), ..at() };
+                    send(out, number, "response.output_text.done", &fields);
                 }
-                let said = EventFields { part: Some(spoken.part()), ..at() };
-                send(out, number, "response.content_part.done", &said);
+                let fields = EventFields { part: Some(spoken.part()), ..at() };
+                send(out, number, "response.content_part.done", &fields);
             }
             ItemContent::Thought { parts, .. } if parts.is_open => {
                 parts.is_open = false;
@@ -357,10 +358,10 @@ impl Writer {
                     summary_index: Some(parts.index()),
                     ..EventFields::default()
                 };
-                let said = EventFields { text: Some(&spoken.text), ..at() };
-                send(out, number, "response.reasoning_summary_text.done", &said);
-                let said = EventFields { part: Some(Part::SummaryText { text: &spoken.text }), ..at() };
-                send(out, number, "response.reasoning_summary_part.done", &said);
+                let fields = EventFields { text: Some(&spoken.text), ..at() };
+                send(out, number, "response.reasoning_summary_text.done", &fields);
+                let fields = EventFields { part: Some(Part::SummaryText { text: &spoken.text }), ..at() };
+                send(out, number, "response.reasoning_summary_part.done", &fields);
             }
             _ => {}
         }
@@ -377,8 +378,8 @@ fn in_message(index: u32, id: &str, part: usize) -> EventFields<'_> {
 }
 
 /// One event, counted.
-fn send(out: &mut Vec<u8>, number: &mut u64, kind: &str, said: &EventFields<'_>) {
-    frame(out, kind, *number, said);
+fn send(out: &mut Vec<u8>, number: &mut u64, kind: &str, fields: &EventFields<'_>) {
+    frame(out, kind, *number, fields);
     *number = number.saturating_add(1);
 }
 
@@ -387,6 +388,6 @@ pub(super) fn item_id(answer: &str, kind: &str, index: u32) -> String {
     let stem = answer.strip_prefix("resp_").or(answer.strip_prefix("chatcmpl-")).unwrap_or(answer);
     let fits = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let stem: String = stem.chars().filter(fits).collect();
-    let stem = stem.get(stem.len().saturating_sub(LONGEST_STEM)..).unwrap_or_default();
+    let stem = stem.get(stem.len().saturating_sub(MAX_STEM)..).unwrap_or_default();
     format!("{kind}{stem}_{index}")
 }

@@ -20,7 +20,7 @@ pub(crate) fn recorded(name: &str) -> Vec<u8> {
     fs::read(path(name)).unwrap()
 }
 
-/// Compares with a file of `tests/golden`; `KOBOSHI_GOLDEN=write` writes it anew, to be looked at.
+/// Compares with a file of `tests/golden`; `KOBOSHI_GOLDEN=write` writes it again, for review.
 pub(crate) fn golden(name: &str, found: &str) {
     let path = path(name);
     if std::env::var_os("KOBOSHI_GOLDEN").is_some_and(|value| value == "write") {
@@ -28,7 +28,7 @@ pub(crate) fn golden(name: &str, found: &str) {
         fs::write(&path, found).unwrap();
     }
     let known = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(found, known, "{name}: KOBOSHI_GOLDEN=write writes it anew");
+    assert_eq!(found, known, "{name}: KOBOSHI_GOLDEN=write writes it again");
 }
 
 /// A failure of which nothing more is known.

@@ -130,7 +130,7 @@ fn output() -> impl Strategy<Value = Output<'static>> {
 }
 
 fn sampling() -> impl Strategy<Value = Sampling<'static>> {
-    let tenths = |most: u32| option::of((0..=most).prop_map(|tenths| f64::from(tenths) / 8.0));
+    let tenths = |max: u32| option::of((0..=max).prop_map(|tenths| f64::from(tenths) / 8.0));
     (tenths(16), tenths(8), tenths(16), option::of(any::<i64>()), vec(text(), 0..4)).prop_map(
         |(temperature, top_p, penalty, seed, stop)| Sampling {
             temperature,
@@ -158,8 +158,8 @@ pub(crate) fn carried_by_chat() -> impl Strategy<Value = Form<'static>> {
                 ]);
             }
             let choice = match choice {
-                _ if tools.is_empty() => Choice::Unsaid,
-                0 => Choice::Unsaid,
+                _ if tools.is_empty() => Choice::Unspecified,
+                0 => Choice::Unspecified,
                 1 => Choice::Auto,
                 2 => Choice::Never,
                 3 => Choice::Any,
@@ -176,7 +176,7 @@ pub(crate) fn carried_by_chat() -> impl Strategy<Value = Form<'static>> {
                 output,
                 sampling,
                 max_output,
-                thinking: Thinking::Unsaid,
+                thinking: Thinking::Unspecified,
                 user,
                 left: Vec::new(),
             }

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// So many cases, which leave no file behind.
+/// This many cases, which leave no file behind.
 pub(crate) fn cases(count: u32) -> ProptestConfig {
     ProptestConfig { cases: count, failure_persistence: None, ..ProptestConfig::default() }
 }

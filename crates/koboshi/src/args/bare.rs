@@ -4,8 +4,8 @@
 //! be a boolean or a number is left for the schema to say.
 
 use super::lexis::{Quote, is_word, token_end};
-use super::number::{self, Reading};
-use super::reader::{Enclosed, Reader, Want, stop};
+use super::number::{self, NumberReading};
+use super::reader::{Enclosure, Expected, Reader, stop};
 use super::tape::{Form, Kind};
 use super::verdict::{ChangeKind, Defect, Stop};
 
@@ -32,7 +32,7 @@ impl Reader<'_> {
             self.note(change, span);
         }
         self.at = end;
-        self.want = Want::Next;
+        self.want = Expected::Next;
         Ok(())
     }
 
@@ -50,23 +50,23 @@ impl Reader<'_> {
             }) =>
             {
                 match number::read(token) {
-                    Reading::Strict => (Kind::Number, Form::Plain, None),
-                    Reading::Other(number) => {
+                    NumberReading::Strict => (Kind::Number, Form::Plain, None),
+                    NumberReading::Other(number) => {
                         let made = self.tape.make(number);
                         (Kind::Number, Form::Made(made), Some(ChangeKind::NumberRead))
                     }
-                    Reading::Wide(number) => {
+                    NumberReading::Wide(number) => {
                         let made = self.tape.make(number);
                         (Kind::Number, Form::Wide(made), Some(ChangeKind::NumberRead))
                     }
-                    Reading::Text => (Kind::Text, Form::Loose, Some(ChangeKind::WordQuoted)),
-                    Reading::None => {
+                    NumberReading::Text => (Kind::Text, Form::Loose, Some(ChangeKind::WordQuoted)),
+                    NumberReading::None => {
                         return Err(stop(Defect::BadNumber, self.at, "this is no number of JSON"));
                     }
                 }
             }
             _ => {
-                let called = self.frames.iter().any(|frame| frame.by == Enclosed::Call);
+                let called = self.frames.iter().any(|frame| frame.by == Enclosure::Call);
                 if called || !is_word(token) || is_nothing(token) {
                     return Err(stop(Defect::Unreadable, self.at, "this word is no value of JSON"));
                 }

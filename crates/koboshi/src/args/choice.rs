@@ -1,28 +1,28 @@
-//! Strings that could end in several places: which end is meant, or that it cannot be told.
+//! Strings that could end in several places: decides which end is meant, or that no single end can be chosen.
 //!
 //! Each possible end is tried from the state before the string. The first reading that works is kept, and the others
-//! are looked for: one that only swallows members which the first one read cleanly does not count; any other makes
-//! the text ambiguous. A reading that is left over must not have swallowed something like a key that the schema
+//! are tried as well. A reading that only swallows members which the first one read cleanly does not count; any other
+//! makes the text ambiguous. The reading that is left must not have swallowed something like a key that the schema
 //! knows, since a lost quotation mark would read the same.
 
 use std::ops::Range;
 
 use super::lexis::{Quote, blank_end};
-use super::reader::{Enclosed, Frame, ReadObject, Reader, Want, stop};
+use super::reader::{Enclosure, Expected, Frame, ReadObject, Reader, stop};
 use super::schema::ToolSchema;
 use super::strings::opens_quotation;
 use super::tape::Kind;
 use super::verdict::{Defect, Stop};
 
-/// The most undecided strings at a time.
-const MOST_OPEN: usize = 64;
+/// The most strings at a time whose end is not decided.
+const MAX_OPEN: usize = 64;
 
 /// All tries together may read the text at most this many times.
-const MOST_WORK: usize = 8;
+const MAX_WORK: usize = 8;
 
 /// A string with quotation marks inside.
 #[derive(Debug, Clone)]
-pub(super) struct Dirty {
+pub(super) struct UncertainString {
     /// Its body.
     pub(super) span: Range<usize>,
     pub(super) quote: Quote,
@@ -38,9 +38,9 @@ pub(super) struct Dirty {
 pub(super) struct Choice {
     start: usize,
     quote: Quote,
-    /// Where the search for another end goes on.
+    /// Where the search for another end continues.
     next: usize,
-    want: Want,
+    want: Expected,
     frames: Vec<Frame>,
     items: usize,
     made: usize,
@@ -64,13 +64,13 @@ impl Choice {
     }
 
     fn is_in_object(&self) -> bool {
-        self.frames.last().is_some_and(|frame| matches!(frame.by, Enclosed::Object | Enclosed::Call))
+        self.frames.last().is_some_and(|frame| matches!(frame.by, Enclosure::Object | Enclosure::Call))
     }
 }
 
 impl Reader<'_> {
     pub(super) fn try_end(&mut self, choice: Choice) -> Result<(), Stop> {
-        if self.choices.len() >= MOST_OPEN {
+        if self.choices.len() >= MAX_OPEN {
             return Err(too_many(choice.start));
         }
         self.choices.push(choice);
@@ -110,7 +110,7 @@ impl Reader<'_> {
                 }
             }
             self.work += self.at - self.choices.last().map_or(0, |choice| choice.next).min(self.at);
-            if self.work > MOST_WORK * self.text.len() && !self.choices.is_empty() {
+            if self.work > MAX_WORK * self.text.len() && !self.choices.is_empty() {
                 return Err(too_many(self.at));
             }
             if let Err(failure) = self.next_choice() {
@@ -155,7 +155,8 @@ impl Reader<'_> {
     /// Reads the inside of the uncertain strings.
     fn read_dirty(&mut self) -> Result<(), Stop> {
         for index in 0..self.dirty.len() {
-            let Some(Dirty { span, quote, item, whole, .. }) = self.dirty.get(index).cloned() else {
+            let Some(UncertainString { span, quote, item, whole, .. }) = self.dirty.get(index).cloned()
+            else {
                 continue;
             };
             self.work += span.len();
@@ -192,8 +193,8 @@ fn too_many(at: usize) -> Stop {
 }
 
 /// A reading is refused if one of its strings holds something like a key that could be meant, or like two strings.
-fn swallows_nothing(dirty: &[Dirty], text: &str, schema: Option<&ToolSchema>) -> Result<(), Stop> {
-    for Dirty { span, quote, in_list, .. } in dirty {
+fn swallows_nothing(dirty: &[UncertainString], text: &str, schema: Option<&ToolSchema>) -> Result<(), Stop> {
+    for UncertainString { span, quote, in_list, .. } in dirty {
         let body = text.get(span.clone()).unwrap_or_default();
         let found = like_key(body, schema)
             .or_else(|| like_two(body, *quote, *in_list))

@@ -13,18 +13,18 @@ use super::lexis::blank_end;
 use super::number;
 use super::reader::{ReadObject, Reader};
 use super::schema::ToolSchema;
-use super::settle::{Case, Place};
+use super::settle::{Case, TapeValue};
 use super::tape::{Edit, Form, Item, Kind};
 use super::verdict::{Change, ChangeKind, Defect, Stop};
 
 /// At most this many encodings inside each other are taken off a value.
-const MOST_LEVELS: usize = 4;
+const MAX_ENCODINGS: usize = 4;
 
-type Fixed = Option<(String, ChangeKind)>;
+type Coerced = Option<(String, ChangeKind)>;
 
 /// The edits that make a value fit the schema, those given included.
 pub(super) fn coerce(
-    place: Place<'_>,
+    place: TapeValue<'_>,
     schema: &ToolSchema,
     case: Case<'_>,
     given: &[(usize, Edit)],
@@ -35,7 +35,7 @@ pub(super) fn coerce(
 }
 
 struct Coercion<'a, 'c> {
-    place: Place<'a>,
+    place: TapeValue<'a>,
     root: &'a Value,
     case: Case<'a>,
     edits: Vec<(usize, Edit)>,
@@ -143,7 +143,7 @@ impl<'a> Coercion<'a, '_> {
     }
 
     /// The one choice that differs only in case.
-    fn other_case(&self, text: &str, schema: &Value) -> Fixed {
+    fn other_case(&self, text: &str, schema: &Value) -> Coerced {
         let values = choices(self.root, schema)?;
         let names: Vec<&str> = values.iter().filter_map(|value| value.as_str()).collect();
         if names.contains(&text) {
@@ -178,7 +178,7 @@ impl<'a> Coercion<'a, '_> {
 
     fn of_scalar(
         &self,
-        place: Place<'_>,
+        place: TapeValue<'_>,
         schema: &Value,
         allowed: Types,
         kind: Types,
@@ -200,13 +200,13 @@ impl<'a> Coercion<'a, '_> {
 
     /// An array or object that was encoded in a string, as JSON that fits the schema of this place.
     fn decoded(&mut self, text: &str, schema: &Value, allowed: Types) -> Option<String> {
-        if self.case.level >= MOST_LEVELS {
+        if self.case.level >= MAX_ENCODINGS {
             return None;
         }
         let ReadObject { tape, mut changes, end } =
-            Reader::new(text, 0, None, self.case.most_depth).read().ok()?;
+            Reader::new(text, 0, None, self.case.max_depth).read().ok()?;
         let whole = blank_end(text, end).0 == text.len();
-        let place = Place { tape: &tape, root: 0, source: text };
+        let place = TapeValue { tape: &tape, root: 0, source: text };
         let kind = place.item()?.kind;
         let due = if kind == Kind::Object { Types::OBJECT } else { Types::ARRAY };
         if !whole || !allowed.has(due) {
@@ -241,7 +241,7 @@ fn scalars(text: &str, allowed: Types) -> Vec<(String, ChangeKind)> {
     found
 }
 
-fn only(mut found: Vec<(String, ChangeKind)>) -> Fixed {
+fn only(mut found: Vec<(String, ChangeKind)>) -> Coerced {
     let first = found.pop();
     if found.is_empty() { first } else { None }
 }

@@ -7,10 +7,10 @@
 use serde_json::Value;
 
 /// At most this many references are followed one after the other; a schema may refer to itself.
-const MOST_HOPS: usize = 16;
+const MAX_HOPS: usize = 16;
 
 /// At most this many combinations within combinations are followed.
-const MOST_NESTED: usize = 4;
+const MAX_NESTED: usize = 4;
 
 /// A set of JSON types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Types {
 
 /// Follows `$ref` within the schema.
 pub(super) fn resolve<'s>(root: &'s Value, mut schema: &'s Value) -> Option<&'s Value> {
-    for _ in 0..MOST_HOPS {
+    for _ in 0..MAX_HOPS {
         match schema.get("$ref").and_then(Value::as_str) {
             None => return Some(schema),
             Some("#") => schema = root,
@@ -70,7 +70,7 @@ pub(super) fn resolve<'s>(root: &'s Value, mut schema: &'s Value) -> Option<&'s 
 
 /// The types that may stand at a place.
 pub(super) fn types(root: &Value, schema: &Value) -> Types {
-    types_within(root, schema, MOST_NESTED)
+    types_within(root, schema, MAX_NESTED)
 }
 
 fn types_within(root: &Value, schema: &Value, hops: usize) -> Types {
@@ -136,7 +136,7 @@ pub(super) fn choices<'s>(root: &'s Value, schema: &'s Value) -> Option<Vec<&'s 
 
 /// The schema of a member.
 pub(super) fn property<'s>(root: &'s Value, schema: &'s Value, key: &str) -> Option<&'s Value> {
-    find(root, schema, Types::OBJECT, MOST_NESTED, &|schema| {
+    find(root, schema, Types::OBJECT, MAX_NESTED, &|schema| {
         if let Some(found) = schema.get("properties").and_then(|properties| properties.get(key)) {
             return Some(found);
         }
@@ -148,12 +148,12 @@ pub(super) fn property<'s>(root: &'s Value, schema: &'s Value, key: &str) -> Opt
 /// Whether a member is named in the schema, and not only allowed like any other.
 pub(super) fn is_declared(root: &Value, schema: &Value, key: &str) -> bool {
     let named = |schema: &'_ Value| schema.get("properties").is_some_and(|all| all.get(key).is_some());
-    find(root, schema, Types::OBJECT, MOST_NESTED, &|schema| named(schema).then_some(schema)).is_some()
+    find(root, schema, Types::OBJECT, MAX_NESTED, &|schema| named(schema).then_some(schema)).is_some()
 }
 
 /// The schema of an element.
 pub(super) fn element<'s>(root: &'s Value, schema: &'s Value, index: usize) -> Option<&'s Value> {
-    find(root, schema, Types::ARRAY, MOST_NESTED, &|schema| {
+    find(root, schema, Types::ARRAY, MAX_NESTED, &|schema| {
         let first = schema.get("prefixItems").and_then(Value::as_array);
         first
             .and_then(|list| list.get(index))
@@ -179,20 +179,20 @@ fn find<'s>(
     schema: &'s Value,
     of: Types,
     hops: usize,
-    look: &dyn Fn(&'s Value) -> Option<&'s Value>,
+    select: &dyn Fn(&'s Value) -> Option<&'s Value>,
 ) -> Option<&'s Value> {
     let hops = hops.checked_sub(1)?;
     let schema = resolve(root, schema)?;
-    if let Some(found) = look(schema) {
+    if let Some(found) = select(schema) {
         return Some(found);
     }
-    if let Some(found) = parts(schema, "allOf").find_map(|part| find(root, part, of, hops, look)) {
+    if let Some(found) = parts(schema, "allOf").find_map(|part| find(root, part, of, hops, select)) {
         return Some(found);
     }
     for word in ["anyOf", "oneOf"] {
         let mut fitting = parts(schema, word).filter(|part| types(root, part).has(of));
         if let (Some(only), None) = (fitting.next(), fitting.next()) {
-            return find(root, only, of, hops, look);
+            return find(root, only, of, hops, select);
         }
     }
     None

@@ -4,12 +4,12 @@
 //! open, and each of them has every member that the schema declares for it. A string, number, word, key or array is
 //! never completed.
 
-use super::reader::{Enclosed, Reader, stop};
+use super::reader::{Enclosure, Reader, stop};
 use super::tape::Kind;
 use super::verdict::{ChangeKind, Defect, Stop};
 
 /// At most this much may follow the end of an object whose closers are missing.
-const MOST_AFTER: usize = 200;
+const MAX_TRAILING_BYTES: usize = 200;
 
 impl Reader<'_> {
     /// Whether the text, or the wrapping around the object, ends here.
@@ -19,7 +19,7 @@ impl Reader<'_> {
             return true;
         }
         // A fence or tag inside a string is followed by the rest of that string.
-        rest.len() <= MOST_AFTER
+        rest.len() <= MAX_TRAILING_BYTES
             && !rest.contains(['"', '\'', '{', '[', ':', '“', '‘', '«'])
             && (rest.starts_with("<|") || is_last_fence(rest) || self.closes_wrapping(rest))
     }
@@ -42,7 +42,7 @@ impl Reader<'_> {
     /// Closes all open objects, if nothing can be missing.
     pub(super) fn close_all(&mut self) -> Result<(), Stop> {
         let cut = |why| stop(Defect::Cut, self.at, why);
-        if self.frames.iter().any(|frame| frame.by != Enclosed::Object) {
+        if self.frames.iter().any(|frame| frame.by != Enclosure::Object) {
             return Err(cut("the text ends inside a list"));
         }
         if !self.dirty.is_empty() {

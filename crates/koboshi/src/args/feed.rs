@@ -1,8 +1,8 @@
 //! Arguments that arrive in pieces: how much is held, whether the object is complete, and the verdict at the end.
 //!
-//! Each piece is looked at once as it comes, by a small machine that only counts brackets outside strings, and once by
+//! Each piece is scanned once when it arrives, by a small machine that only counts brackets outside strings, and once by
 //! [`check`](super::check) at the end. So pieces of any size give the same verdict as the whole, and cost little more.
-//! Nothing is to be done with a call before its verdict; `complete` only tells that waiting for more is not needed.
+//! A call must not be acted on before its verdict; `complete` only says that no further piece is needed.
 
 use super::policy::{ArgsPolicy, Finish};
 use super::schema::ToolSchema;
@@ -29,7 +29,7 @@ pub struct Feed {
 }
 
 impl Feed {
-    /// Nothing yet. What is beyond `most_bytes` of the policy is not kept, and the call will be refused.
+    /// Nothing yet. What is beyond `max_bytes` of the policy is not kept, and the call will be refused.
     #[must_use]
     pub fn new(policy: ArgsPolicy) -> Self {
         Self { policy, text: String::new(), outline: Outline::default(), too_long: false }

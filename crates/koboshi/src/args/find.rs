@@ -14,19 +14,19 @@ use super::markup;
 use super::outside::bare_member;
 use super::reader::{ReadObject, Reader};
 use super::schema::ToolSchema;
-use super::settle::{Arguments, Case, Place};
+use super::settle::{Arguments, Case, TapeValue};
 use super::strict;
 use super::verdict::{Change, ChangeKind, Defect, Stop};
 use super::wrap::{encoded, envelope, names_this_tool, noted, settle_any};
 
 /// At most this many encodings inside each other are taken off.
-const MOST_LEVELS: usize = 8;
+const MAX_ENCODINGS: usize = 8;
 
 /// At this many levels quotation marks may be other than JSON's. Each of them is read twice.
-const MOST_ODD_LEVELS: usize = 2;
+const MAX_ODD_QUOTE_LEVELS: usize = 2;
 
 /// Of at most this many objects in a row, one may be the right one.
-const MOST_OBJECTS: usize = 16;
+const MAX_OBJECTS: usize = 16;
 
 /// Blocks in which models think aloud.
 const THOUGHTS: &[&str] =
@@ -34,7 +34,7 @@ const THOUGHTS: &[&str] =
 
 /// Arguments from a text that is not valid as it stands.
 pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Arguments, Stop> {
-    if case.level > MOST_LEVELS {
+    if case.level > MAX_ENCODINGS {
         return Err(Stop::new(Defect::NotAnObject, 0, "encoded in strings too many times"));
     }
     let start = blank_end(text, 0).0;
@@ -88,7 +88,7 @@ fn in_quotes(body: &str, span: Range<usize>, case: Case<'_>) -> Option<Result<Ar
         }
         return Some(encoded(&plain, span, case));
     }
-    if case.level >= MOST_ODD_LEVELS {
+    if case.level >= MAX_ODD_QUOTE_LEVELS {
         return None;
     }
     let raw = encoded(inside, span.clone(), case);
@@ -121,8 +121,9 @@ fn with_escaped_quotes(body: &str) -> Option<String> {
 }
 
 fn choose(text: &str, mut found: Vec<ReadObject>, case: Case<'_>) -> Result<Arguments, Stop> {
-    let settle =
-        |read: ReadObject| settle_any(Place { tape: &read.tape, root: 0, source: text }, read.changes, case);
+    let settle = |read: ReadObject| {
+        settle_any(TapeValue { tape: &read.tape, root: 0, source: text }, read.changes, case)
+    };
     if found.len() <= 1 {
         let why = "the arguments of a call must be one JSON object";
         let only = found.pop().ok_or(Stop::new(Defect::NotAnObject, 0, why))?;
@@ -131,14 +132,14 @@ fn choose(text: &str, mut found: Vec<ReadObject>, case: Case<'_>) -> Result<Argu
     let second = found.get(1).and_then(|read| read.tape.get(0)).map_or(0, |item| item.start);
     let several = || Stop::new(Defect::SeveralObjects, second, "several objects: one call has one");
     let Some(schema) = case.schema else { return Err(several()) };
-    // However often nothing is said, a tool that takes nothing is called with nothing.
+    // A tool that takes no arguments is called without any, however often the text says "none".
     let empty = |read: &ReadObject| read.tape.len() == 2;
     if schema.takes_nothing() && found.iter().all(empty) {
         found.truncate(1);
     }
     let mut fitting = None;
     for read in found {
-        let place = Place { tape: &read.tape, root: 0, source: text };
+        let place = TapeValue { tape: &read.tape, root: 0, source: text };
         let span = place.span();
         let meant = is_meant_for(place, schema);
         match settle(read) {
@@ -157,7 +158,7 @@ fn choose(text: &str, mut found: Vec<ReadObject>, case: Case<'_>) -> Result<Argu
 }
 
 /// Whether an object looks like arguments of this tool, or like a whole call.
-fn is_meant_for(place: Place<'_>, schema: &ToolSchema) -> bool {
+fn is_meant_for(place: TapeValue<'_>, schema: &ToolSchema) -> bool {
     let declared = |key| schema.declares(&place.at(key).text());
     place.tape.keys(place.root).any(declared) || envelope(place).is_some()
 }
@@ -298,10 +299,10 @@ impl<'a> Search<'a> {
             let why = "arguments without their names: write one JSON object";
             return Err(Stop::new(Defect::Unreadable, self.at, why));
         }
-        if self.found.len() >= MOST_OBJECTS {
+        if self.found.len() >= MAX_OBJECTS {
             return Err(Stop::new(Defect::SeveralObjects, self.at, "several objects: one call has one"));
         }
-        let read = Reader::new(self.text, self.at, self.case.schema, self.case.most_depth).read()?;
+        let read = Reader::new(self.text, self.at, self.case.schema, self.case.max_depth).read()?;
         self.at = read.end;
         self.found.push(read);
         Ok(())
@@ -353,7 +354,7 @@ impl<'a> Search<'a> {
         }
         let span = self.at..end;
         names_this_tool(self.text.get(span.clone()).unwrap_or_default(), span.start, self.case)?;
-        let mut reader = Reader::new(self.text, end + 1, None, self.case.most_depth);
+        let mut reader = Reader::new(self.text, end + 1, None, self.case.max_depth);
         reader.note(ChangeKind::CallRead, span);
         reader.begin_call()?;
         let read = reader.read()?;

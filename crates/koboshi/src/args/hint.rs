@@ -10,18 +10,18 @@ use super::demand::resolve;
 use super::schema::ToolSchema;
 
 /// The longest hint, in characters.
-pub const LONGEST_HINT: usize = 600;
+pub const MAX_HINT_CHARS: usize = 600;
 
 /// Objects within objects that are shown.
-const MOST_DEPTH: usize = 3;
+const MAX_DEPTH: usize = 3;
 
 /// Choices that are shown of one place.
-const MOST_CHOICES: usize = 12;
+const MAX_CHOICES: usize = 12;
 
 const MORE: &str = "…";
 
 impl ToolSchema {
-    /// The members that the schema declares and their types, at most [`LONGEST_HINT`] characters; nothing where it
+    /// The members that the schema declares and their types, at most [`MAX_HINT_CHARS`] characters; nothing where it
     /// declares none.
     ///
     /// ```
@@ -38,8 +38,8 @@ impl ToolSchema {
             return String::new();
         }
         let root = self.root();
-        let mut hint = Hint { root, text: String::new(), room: LONGEST_HINT };
-        hint.place(root, MOST_DEPTH);
+        let mut hint = Hint { root, text: String::new(), room: MAX_HINT_CHARS };
+        hint.place(root, MAX_DEPTH);
         hint.text
     }
 }
@@ -56,7 +56,7 @@ impl Hint<'_> {
     /// Writes if all of it fits beside what must still be closed; whether it did.
     fn put(&mut self, piece: &str) -> bool {
         // Each open bracket may still need an ellipsis and its partner.
-        const KEPT: usize = 4 * (MOST_DEPTH + 2);
+        const KEPT: usize = 4 * (MAX_DEPTH + 2);
         let length = piece.chars().count();
         let fits = length + KEPT <= self.room;
         if fits {
@@ -106,7 +106,7 @@ impl Hint<'_> {
     fn either(&mut self, words: &[String]) {
         for (at, word) in words.iter().enumerate() {
             let bar = if at == 0 { "" } else { " | " };
-            if at == MOST_CHOICES || !self.put(&format!("{bar}{word}")) {
+            if at == MAX_CHOICES || !self.put(&format!("{bar}{word}")) {
                 return self.close(MORE);
             }
         }
@@ -114,7 +114,7 @@ impl Hint<'_> {
 
     fn one_of(&mut self, parts: &[Value], depth: usize) {
         for (at, part) in parts.iter().enumerate() {
-            if at == MOST_CHOICES || at > 0 && !self.put(" | ") {
+            if at == MAX_CHOICES || at > 0 && !self.put(" | ") {
                 return self.close(MORE);
             }
             match depth.checked_sub(1) {
@@ -160,7 +160,7 @@ impl Hint<'_> {
 
 fn choices(schema: &Value) -> Option<Vec<String>> {
     if let Some(values) = schema.get("enum").and_then(Value::as_array) {
-        return Some(values.iter().take(MOST_CHOICES + 1).map(Value::to_string).collect());
+        return Some(values.iter().take(MAX_CHOICES + 1).map(Value::to_string).collect());
     }
     schema.get("const").map(|value| vec![value.to_string()])
 }
@@ -206,12 +206,12 @@ mod tests {
         }
         members.insert("zzz".to_owned(), json!({"type": "string"}));
         let wide = hint(&json!({"properties": members, "required": ["zzz"]}));
-        assert!(wide.chars().count() <= LONGEST_HINT, "{}", wide.len());
+        assert!(wide.chars().count() <= MAX_HINT_CHARS, "{}", wide.len());
         assert!(wide.starts_with(r#"{"zzz": string, "#) && wide.ends_with("…}"), "{wide}");
 
         let itself =
             json!({"properties": {"next": {"$ref": "#"}, "or": {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]}}});
         let endless = hint(&itself);
-        assert!(endless.chars().count() <= LONGEST_HINT && endless.ends_with('}'), "{endless}");
+        assert!(endless.chars().count() <= MAX_HINT_CHARS && endless.ends_with('}'), "{endless}");
     }
 }

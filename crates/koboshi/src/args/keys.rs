@@ -10,7 +10,7 @@ use std::ops::Range;
 use super::body::unescape;
 
 /// Up to this many keys are compared one with each other.
-const FEW: usize = 16;
+const MAX_COMPARED_KEYS: usize = 16;
 
 #[derive(Debug, Clone)]
 struct Mark {
@@ -31,7 +31,7 @@ impl Keys {
         self.marks.len()
     }
 
-    /// Notes a key; `mix` need not be given rightly for an escaped one.
+    /// Notes a key. For an escaped key the value of `mix` does not matter.
     pub(super) fn push(&mut self, mix: u64, span: Range<usize>, escaped: bool) {
         self.marks.push(Mark { mix, span, escaped });
     }
@@ -47,7 +47,7 @@ impl Keys {
             let raw = text.get(mark.span.clone()).unwrap_or_default();
             if mark.escaped { unescape(raw) } else { Cow::Borrowed(raw) }
         };
-        if marks.len() <= FEW && !marks.iter().any(|mark| mark.escaped) {
+        if marks.len() <= MAX_COMPARED_KEYS && !marks.iter().any(|mark| mark.escaped) {
             for (index, mark) in marks.iter().enumerate() {
                 let earlier = marks.iter().take(index);
                 if earlier.filter(|other| other.mix == mark.mix).any(|other| plain(other) == plain(mark)) {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::demand::{Types, property, types};
 use super::lexis::blank_end;
-use super::settle::{Arguments, Case, Place, settle_object};
+use super::settle::{Arguments, Case, TapeValue, settle_object};
 use super::tape::{Form, Kind, Tape};
 use super::verdict::{Change, ChangeKind, Defect, Stop};
 use super::wrap::names_this_tool;
@@ -108,7 +108,7 @@ pub(super) fn settle(text: &str, case: Case<'_>) -> Result<Arguments, Stop> {
     }
     tape.close(0, at, at);
     let changes = vec![Change { what: ChangeKind::MarkupRead, span: 0..text.len() }];
-    settle_object(Place { tape: &tape, root: 0, source: text }, changes, case)
+    settle_object(TapeValue { tape: &tape, root: 0, source: text }, changes, case)
 }
 
 /// Whether the schema takes a value both as text and as what it looks like.

@@ -56,11 +56,11 @@ mod wrap;
 use serde_json::Value;
 
 pub use feed::{Feed, Progress};
-pub use hint::LONGEST_HINT;
-pub use policy::{ArgsPolicy, DEEPEST, Finish};
-pub use schema::{DEEPEST_SCHEMA, LONGEST_SCHEMA, SchemaError, Schemas, ToolSchema};
+pub use hint::MAX_HINT_CHARS;
+pub use policy::{ArgsPolicy, Finish, MAX_DEPTH};
+pub use schema::{MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, SchemaError, Schemas, ToolSchema};
 pub use verdict::{
-    Change, ChangeKind, Defect, LONGEST_EXCERPT, MOST_MISSES, Miss, Position, Refusal, Verdict,
+    Change, ChangeKind, Defect, MAX_EXCERPT_BYTES, MAX_MISSES, Miss, Position, Refusal, Verdict,
 };
 
 use settle::{Arguments, Case};
@@ -107,7 +107,7 @@ fn judge(
     if !policy.repair || failure.defect == Defect::TooDeep {
         return Err(failure);
     }
-    let case = Case { schema, most_depth: policy.depth(), level: 0 };
+    let case = Case { schema, max_depth: policy.depth(), level: 0 };
     find::settle(text, case).map(Some).map_err(|stop| if whole { stop_of_whole(stop, failure) } else { stop })
 }
 

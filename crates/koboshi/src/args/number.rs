@@ -4,7 +4,7 @@ use super::strict::number_end;
 
 /// What a bare token is, as a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reading {
+pub(super) enum NumberReading {
     /// A number of JSON.
     Strict,
     /// Another notation of this number.
@@ -22,21 +22,21 @@ pub(super) fn is_strict(token: &str) -> bool {
 }
 
 /// Reads a bare token that begins like a number.
-pub(super) fn read(token: &str) -> Reading {
+pub(super) fn read(token: &str) -> NumberReading {
     if is_strict(token) {
-        return Reading::Strict;
+        return NumberReading::Strict;
     }
     if !token.is_ascii() {
         let narrow: String = token.chars().map(narrow).collect();
-        return if is_strict(&narrow) { Reading::Wide(narrow) } else { Reading::None };
+        return if is_strict(&narrow) { NumberReading::Wide(narrow) } else { NumberReading::None };
     }
     if let Some(number) = hexadecimal(token).or_else(|| decimal(token)) {
-        return Reading::Other(number);
+        return NumberReading::Other(number);
     }
     let digit_first = token.trim_start_matches(['+', '-']).starts_with(|c: char| c.is_ascii_digit());
     let wordy =
         token.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+'));
-    if digit_first && wordy { Reading::Text } else { Reading::None }
+    if digit_first && wordy { NumberReading::Text } else { NumberReading::None }
 }
 
 fn narrow(wide: char) -> char {
@@ -133,9 +133,9 @@ mod tests {
             ("1_000.5", "1000.5"),
             ("+1e3", "1e3"),
         ] {
-            assert_eq!(read(token), Reading::Other(number.to_owned()), "{token}");
+            assert_eq!(read(token), NumberReading::Other(number.to_owned()), "{token}");
         }
-        assert_eq!(read("１２"), Reading::Wide("12".to_owned()));
+        assert_eq!(read("１２"), NumberReading::Wide("12".to_owned()));
     }
 
     #[test]
@@ -143,10 +143,10 @@ mod tests {
         for token in
             ["020", "1__0", "_1", "1_", "0x", "5px", "2024-01-15", "1.2.3", "--5", "+-5", "5e", "0b1"]
         {
-            assert!(matches!(read(token), Reading::Text | Reading::None), "{token}");
+            assert!(matches!(read(token), NumberReading::Text | NumberReading::None), "{token}");
         }
         for token in ["...", "50%", "1/3", "-", "+", ".", "1０.x"] {
-            assert_eq!(read(token), Reading::None, "{token}");
+            assert_eq!(read(token), NumberReading::None, "{token}");
         }
     }
 

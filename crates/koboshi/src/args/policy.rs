@@ -53,17 +53,17 @@ pub struct ArgsPolicy {
     /// Read other notations where exactly one reading exists; otherwise only strict JSON passes.
     pub repair: bool,
     /// Longer texts are refused unread. At most 4 GiB are read.
-    pub most_bytes: usize,
-    /// Deeper nesting is refused. At most [`DEEPEST`] is used.
-    pub most_depth: usize,
+    pub max_bytes: usize,
+    /// Deeper nesting is refused. At most [`MAX_DEPTH`] is used.
+    pub max_depth: usize,
 }
 
 /// No policy reads deeper than this: values are dropped and checked by recursive code of others.
-pub const DEEPEST: usize = 512;
+pub const MAX_DEPTH: usize = 512;
 
 impl Default for ArgsPolicy {
     fn default() -> Self {
-        Self { repair: true, most_bytes: 4 * 1024 * 1024, most_depth: 128 }
+        Self { repair: true, max_bytes: 4 * 1024 * 1024, max_depth: 128 }
     }
 }
 
@@ -75,10 +75,10 @@ impl ArgsPolicy {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.most_bytes.min(super::tape::LONGEST_TEXT)
+        self.max_bytes.min(super::tape::MAX_TEXT)
     }
 
     pub(super) fn depth(&self) -> usize {
-        self.most_depth.min(DEEPEST)
+        self.max_depth.min(MAX_DEPTH)
     }
 }

@@ -5,14 +5,14 @@
 //! completes on a guess.
 //!
 //! Only one thing can be read in several ways without being refused at once: a string with quotation marks inside
-//! (`dirty`). The reader tries its ends one after the other, from the state before the string, and goes on looking
+//! (`dirty`). The reader tries its ends one after the other, from the state before the string, and keeps looking
 //! after it has found a reading: a second one means refusal. All these tries together may cost a fixed multiple of
 //! the text, so time stays linear.
 
 use std::ops::Range;
 
 use super::body::{self, Body};
-use super::choice::{Choice, Dirty};
+use super::choice::{Choice, UncertainString};
 use super::lexis::{Mark, Quote, blank_end, comment, mark};
 use super::schema::ToolSchema;
 use super::tape::{Form, Kind, Tape};
@@ -20,7 +20,7 @@ use super::verdict::{Change, ChangeKind, Defect, Stop};
 
 /// What kind of brackets enclose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Enclosed {
+pub(super) enum Enclosure {
     Object,
     Array,
     /// `(1, 2)`
@@ -32,13 +32,13 @@ pub(super) enum Enclosed {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Frame {
     pub(super) open: usize,
-    pub(super) by: Enclosed,
+    pub(super) by: Enclosure,
     commas: usize,
 }
 
 /// What may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Want {
+pub(super) enum Expected {
     FirstKey,
     Key,
     Value,
@@ -60,13 +60,13 @@ pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
     pub(super) bytes: &'a [u8],
     pub(super) schema: Option<&'a ToolSchema>,
-    pub(super) most_depth: usize,
+    pub(super) max_depth: usize,
     pub(super) at: usize,
-    pub(super) want: Want,
+    pub(super) want: Expected,
     pub(super) frames: Vec<Frame>,
     pub(super) tape: Tape,
     pub(super) changes: Vec<Change>,
-    pub(super) dirty: Vec<Dirty>,
+    pub(super) dirty: Vec<UncertainString>,
     pub(super) choices: Vec<Choice>,
     /// What the tries have cost, in bytes.
     pub(super) work: usize,
@@ -83,14 +83,14 @@ pub(super) fn stop(defect: Defect, at: usize, why: &'static str) -> Stop {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str, at: usize, schema: Option<&'a ToolSchema>, most_depth: usize) -> Self {
+    pub(super) fn new(text: &'a str, at: usize, schema: Option<&'a ToolSchema>, max_depth: usize) -> Self {
         Self {
             text,
             bytes: text.as_bytes(),
             schema,
-            most_depth,
+            max_depth,
             at,
-            want: Want::Value,
+            want: Expected::Value,
             frames: Vec::with_capacity(16),
             tape: Tape::default(),
             changes: Vec::new(),
@@ -105,14 +105,14 @@ impl<'a> Reader<'a> {
 
     /// Begins a call, right after its opening bracket.
     pub(super) fn begin_call(&mut self) -> Result<(), Stop> {
-        self.open(Enclosed::Call, 0)
+        self.open(Enclosure::Call, 0)
     }
 
     pub(super) fn step(&mut self) -> Result<(), Stop> {
         match self.want {
-            Want::FirstKey | Want::Key => self.key(),
-            Want::Value | Want::FirstElement | Want::Element => self.value(),
-            Want::Next => self.next(),
+            Expected::FirstKey | Expected::Key => self.key(),
+            Expected::Value | Expected::FirstElement | Expected::Element => self.value(),
+            Expected::Next => self.next(),
         }
     }
 
@@ -172,16 +172,16 @@ impl<'a> Reader<'a> {
                 self.note(ChangeKind::BracketRead, self.at..self.at + length);
             }
             return match (found, self.want) {
-                (Mark::OpenObject, _) => self.open(Enclosed::Object, length),
-                (Mark::OpenArray, _) => self.open(Enclosed::Array, length),
+                (Mark::OpenObject, _) => self.open(Enclosure::Object, length),
+                (Mark::OpenArray, _) => self.open(Enclosure::Array, length),
                 (Mark::OpenTuple, _) => {
                     self.note(ChangeKind::TupleRead, self.at..self.at + length);
-                    self.open(Enclosed::Tuple, length)
+                    self.open(Enclosure::Tuple, length)
                 }
-                (Mark::CloseArray | Mark::CloseTuple, Want::FirstElement | Want::Element)
+                (Mark::CloseArray | Mark::CloseTuple, Expected::FirstElement | Expected::Element)
                     if self.ends(found) =>
                 {
-                    if self.want == Want::Element {
+                    if self.want == Expected::Element {
                         self.note(ChangeKind::CommaDropped, self.comma.clone());
                     }
                     self.close(length)
@@ -199,9 +199,9 @@ impl<'a> Reader<'a> {
     fn ends(&self, found: Mark) -> bool {
         matches!(
             (self.frames.last().map(|frame| frame.by), found),
-            (Some(Enclosed::Object), Mark::CloseObject)
-                | (Some(Enclosed::Array), Mark::CloseArray)
-                | (Some(Enclosed::Tuple | Enclosed::Call), Mark::CloseTuple)
+            (Some(Enclosure::Object), Mark::CloseObject)
+                | (Some(Enclosure::Array), Mark::CloseArray)
+                | (Some(Enclosure::Tuple | Enclosure::Call), Mark::CloseTuple)
         )
     }
 
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
         let before = self.at;
         self.gap()?;
         let Some(frame) = self.frames.last_mut() else { return Ok(()) };
-        let object = matches!(frame.by, Enclosed::Object | Enclosed::Call);
+        let object = matches!(frame.by, Enclosure::Object | Enclosure::Call);
         if let Some((found, length, own)) = mark(self.text, self.at) {
             if matches!(found, Mark::Comma | Mark::Semicolon) && (object || found == Mark::Comma) {
                 frame.commas += 1;
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
                     self.note(ChangeKind::SeparatorRead, self.at..self.at + length);
                 }
                 self.at += length;
-                self.want = if object { Want::Key } else { Want::Element };
+                self.want = if object { Expected::Key } else { Expected::Element };
                 return Ok(());
             }
             if self.ends(found) {
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
             let after_brackets = self.tape.last().is_some_and(|item| item.kind == Kind::End);
             if frame_is_array(self.frames.last()) && after_brackets && found == Mark::OpenObject {
                 self.note(ChangeKind::CommaAdded, self.at..self.at);
-                self.want = Want::Element;
+                self.want = Expected::Element;
                 return Ok(());
             }
         }
@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
         let apart = !self.worded && self.is_apart(before, self.at);
         if object && apart && self.begins_member(self.at, before) {
             self.note(ChangeKind::CommaAdded, self.at..self.at);
-            self.want = Want::Key;
+            self.want = Expected::Key;
             return Ok(());
         }
         if self.is_over() {
@@ -251,22 +251,22 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn open(&mut self, by: Enclosed, length: usize) -> Result<(), Stop> {
-        if self.frames.len() >= self.most_depth {
+    fn open(&mut self, by: Enclosure, length: usize) -> Result<(), Stop> {
+        if self.frames.len() >= self.max_depth {
             return Err(stop(Defect::TooDeep, self.at, "nested too deeply"));
         }
-        let list = matches!(by, Enclosed::Array | Enclosed::Tuple);
+        let list = matches!(by, Enclosure::Array | Enclosure::Tuple);
         self.frames.push(Frame { open: self.tape.len(), by, commas: 0 });
         let kind = if list { Kind::Array } else { Kind::Object };
         self.tape.push(kind, Form::Plain, self.at, self.at + length);
         self.at += length;
-        self.want = if list { Want::FirstElement } else { Want::FirstKey };
+        self.want = if list { Expected::FirstElement } else { Expected::FirstKey };
         Ok(())
     }
 
     pub(super) fn close(&mut self, length: usize) -> Result<(), Stop> {
         if let Some(frame) = self.frames.pop() {
-            if frame.by == Enclosed::Tuple && frame.commas == 0 && self.want == Want::Next {
+            if frame.by == Enclosure::Tuple && frame.commas == 0 && self.want == Expected::Next {
                 return Err(stop(
                     Defect::Ambiguous,
                     self.at,
@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.at += length;
-        self.want = Want::Next;
+        self.want = Expected::Next;
         self.worded = false;
         Ok(())
     }
@@ -330,5 +330,5 @@ fn is_half_a_string(comment: &str) -> bool {
 }
 
 fn frame_is_array(frame: Option<&Frame>) -> bool {
-    frame.is_some_and(|frame| frame.by == Enclosed::Array)
+    frame.is_some_and(|frame| frame.by == Enclosure::Array)
 }

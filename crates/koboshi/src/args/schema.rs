@@ -16,25 +16,25 @@ use serde_json::Value;
 
 use super::demand::{Types, property, resolve, types};
 use super::dialect::in_own_words;
-use super::verdict::{MOST_MISSES, Miss};
+use super::verdict::{MAX_MISSES, Miss};
 
 /// A longer schema, written as JSON, is refused.
-pub const LONGEST_SCHEMA: usize = 512 * 1024;
+pub const MAX_SCHEMA_BYTES: usize = 512 * 1024;
 
 /// A schema that nests deeper is refused.
-pub const DEEPEST_SCHEMA: usize = 100;
+pub const MAX_SCHEMA_DEPTH: usize = 100;
 
-const LONGEST_DEMAND: usize = 200;
+const MAX_DEMAND_BYTES: usize = 200;
 
 /// Why a schema cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
     /// It is longer than allowed.
-    #[error("the schema has {0} bytes, {LONGEST_SCHEMA} are the most")]
+    #[error("the schema has {0} bytes, {MAX_SCHEMA_BYTES} are the most")]
     Long(usize),
     /// It is nested deeper than allowed.
-    #[error("the schema is nested deeper than {DEEPEST_SCHEMA}")]
+    #[error("the schema is nested deeper than {MAX_SCHEMA_DEPTH}")]
     Deep,
     /// It is no schema, or points outside itself.
     #[error("the schema cannot be used: {0}")]
@@ -45,7 +45,7 @@ pub enum SchemaError {
 #[derive(Clone)]
 pub struct ToolSchema {
     inner: Arc<Inner>,
-    /// The tool's name, where it was told.
+    /// The tool's name, where the caller gave one.
     tool: Option<Arc<str>>,
 }
 
@@ -79,7 +79,7 @@ impl ToolSchema {
         }
         let schema = own.as_ref();
         let unusable = |error: jsonschema::ValidationError<'_>| {
-            SchemaError::Unusable(bounded(&error.masked().to_string(), LONGEST_DEMAND))
+            SchemaError::Unusable(bounded(&error.masked().to_string(), MAX_DEMAND_BYTES))
         };
         let linear = jsonschema::options().with_pattern_options(PatternOptions::regex()).build(schema);
         let validator = match linear {
@@ -128,7 +128,7 @@ impl ToolSchema {
     /// # Errors
     /// As [`ToolSchema::compile`], or the text is no JSON.
     pub fn parse(text: &str) -> Result<Self, SchemaError> {
-        if text.len() > LONGEST_SCHEMA {
+        if text.len() > MAX_SCHEMA_BYTES {
             return Err(SchemaError::Long(text.len()));
         }
         let schema = serde_json::from_str(text).map_err(|error| SchemaError::Unusable(error.to_string()))?;
@@ -144,11 +144,11 @@ impl ToolSchema {
     /// The places of a value that do not satisfy the schema.
     #[must_use]
     pub fn misses(&self, value: &Value) -> Vec<Miss> {
-        let errors = self.inner.validator.iter_errors(value).take(MOST_MISSES);
+        let errors = self.inner.validator.iter_errors(value).take(MAX_MISSES);
         errors
             .map(|error| Miss {
-                path: bounded(&error.instance_path().to_string(), LONGEST_DEMAND),
-                demand: bounded(&error.masked().to_string(), LONGEST_DEMAND),
+                path: bounded(&error.instance_path().to_string(), MAX_DEMAND_BYTES),
+                demand: bounded(&error.masked().to_string(), MAX_DEMAND_BYTES),
             })
             .collect()
     }
@@ -226,7 +226,7 @@ impl Survey {
     fn walk(&mut self, schema: &Value) -> Result<(), SchemaError> {
         let mut left = vec![(schema, Part::Schema, 0)];
         while let Some((value, part, depth)) = left.pop() {
-            if depth > DEEPEST_SCHEMA {
+            if depth > MAX_SCHEMA_DEPTH {
                 return Err(SchemaError::Deep);
             }
             match value {
@@ -246,7 +246,7 @@ impl Survey {
                 _ => {}
             }
             self.bytes += 2;
-            if self.bytes > LONGEST_SCHEMA {
+            if self.bytes > MAX_SCHEMA_BYTES {
                 return Err(SchemaError::Long(self.bytes));
             }
         }
@@ -270,15 +270,15 @@ impl Survey {
     }
 }
 
-fn bounded(text: &str, most: usize) -> String {
-    if text.len() <= most {
+fn bounded(text: &str, max: usize) -> String {
+    if text.len() <= max {
         return text.to_owned();
     }
-    let end = text.floor_char_boundary(most.saturating_sub(3));
+    let end = text.floor_char_boundary(max.saturating_sub(3));
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 
-/// The schemas of the tools in use, each compiled once. The one that was not asked for the longest is forgotten first.
+/// The schemas of the tools in use, each compiled once. The least recently used one is dropped first.
 ///
 /// ```
 /// use koboshi::args::Schemas;
@@ -291,7 +291,7 @@ fn bounded(text: &str, most: usize) -> String {
 /// ```
 #[derive(Debug)]
 pub struct Schemas {
-    most: usize,
+    max: usize,
     kept: Mutex<VecDeque<(String, ToolSchema)>>,
 }
 
@@ -304,8 +304,8 @@ impl Default for Schemas {
 impl Schemas {
     /// Keeps at most this many.
     #[must_use]
-    pub fn new(most: usize) -> Self {
-        Self { most: most.max(1), kept: Mutex::default() }
+    pub fn new(max: usize) -> Self {
+        Self { max: max.max(1), kept: Mutex::default() }
     }
 
     /// The schema with this text.
@@ -319,7 +319,7 @@ impl Schemas {
         // Compiled without the lock: another thread may do the same work, but none waits for it.
         let schema = ToolSchema::parse(text)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= self.most {
+        if kept.len() >= self.max {
             kept.pop_front();
         }
         kept.push_back((text.to_owned(), schema.clone()));
@@ -412,7 +412,7 @@ mod tests {
             deep = json!({"items": deep});
         }
         assert_eq!(ToolSchema::compile(&deep).unwrap_err(), SchemaError::Deep);
-        let wide = json!({"description": "x".repeat(LONGEST_SCHEMA + 1)});
+        let wide = json!({"description": "x".repeat(MAX_SCHEMA_BYTES + 1)});
         assert!(matches!(ToolSchema::compile(&wide), Err(SchemaError::Long(_))));
     }
 

@@ -24,26 +24,26 @@ pub(super) struct Arguments {
 }
 
 /// At most this many members may come twice.
-const MOST_TWICE: usize = 64;
+const MAX_DUPLICATES: usize = 64;
 
 /// What a text is read for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Case<'a> {
     pub(super) schema: Option<&'a ToolSchema>,
-    pub(super) most_depth: usize,
+    pub(super) max_depth: usize,
     /// How many encodings have been taken off.
     pub(super) level: usize,
 }
 
 /// A value on a tape.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct TapeValue<'a> {
     pub(super) tape: &'a Tape,
     pub(super) root: usize,
     pub(super) source: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> TapeValue<'a> {
     pub(super) fn at(self, root: usize) -> Self {
         Self { root, ..self }
     }
@@ -73,7 +73,7 @@ impl<'a> Place<'a> {
 
 /// Arguments from the object at a place, without looking into envelopes.
 pub(super) fn settle_object(
-    place: Place<'_>,
+    place: TapeValue<'_>,
     mut changes: Vec<Change>,
     case: Case<'_>,
 ) -> Result<Arguments, Stop> {
@@ -95,13 +95,13 @@ pub(super) fn settle_object(
     let json = place.json(&edits);
     if changes.iter().any(|change| change.what == ChangeKind::Decoded) {
         // What was encoded adds its depth to that of its place.
-        strict::scan(&json, case.most_depth).map_err(|failure| failure.inside(place.span().start))?;
+        strict::scan(&json, case.max_depth).map_err(|failure| failure.inside(place.span().start))?;
     }
     Ok(Arguments { json, changes })
 }
 
 /// Values whose meaning depends on the schema are refused where it does not say.
-fn no_doubts(place: Place<'_>) -> Result<(), Stop> {
+fn no_doubts(place: TapeValue<'_>) -> Result<(), Stop> {
     let last = place.tape.after(place.root);
     for item in (place.root..last).filter_map(|index| place.tape.get(index)) {
         let doubtful = match item.form {
@@ -124,8 +124,11 @@ pub(super) fn is_like_literal(word: &str) -> bool {
 }
 
 /// Leaves out members that are there already; an error if they differ.
-pub(super) fn duplicates(place: Place<'_>, changes: &mut Vec<Change>) -> Result<Vec<(usize, Edit)>, Stop> {
-    const FEW: usize = 8;
+pub(super) fn duplicates(
+    place: TapeValue<'_>,
+    changes: &mut Vec<Change>,
+) -> Result<Vec<(usize, Edit)>, Stop> {
+    const MAX_COMPARED_KEYS: usize = 8;
     let tape = place.tape;
     let mut edits = Vec::new();
     let last = tape.after(place.root);
@@ -134,14 +137,14 @@ pub(super) fn duplicates(place: Place<'_>, changes: &mut Vec<Change>) -> Result<
         if tape.get(object).is_none_or(|item| item.kind != Kind::Object) {
             continue;
         }
-        let mut few: [Option<(usize, &str)>; FEW] = [None; FEW];
+        let mut few: [Option<(usize, &str)>; MAX_COMPARED_KEYS] = [None; MAX_COMPARED_KEYS];
         seen.clear();
         for (count, key) in tape.keys(object).enumerate() {
             let Some(item) = tape.get(key) else { continue };
             let raw = place.source.get(item.start..item.end).unwrap_or_default();
             // A few plain keys need no map.
             let simple = item.form == Form::Plain && !raw.contains('\\');
-            let before = if simple && seen.is_empty() && count < FEW {
+            let before = if simple && seen.is_empty() && count < MAX_COMPARED_KEYS {
                 let known = few.iter().flatten().find(|(_, name)| *name == raw).map(|(index, _)| *index);
                 if let (None, Some(slot)) = (known, few.get_mut(count)) {
                     *slot = Some((key, raw));
@@ -162,7 +165,7 @@ pub(super) fn duplicates(place: Place<'_>, changes: &mut Vec<Change>) -> Result<
                 let why = "this key comes twice in one object, with different values";
                 return Err(Stop::new(Defect::DuplicateKey, item.start, why));
             }
-            if edits.len() >= MOST_TWICE {
+            if edits.len() >= MAX_DUPLICATES {
                 return Err(Stop::new(Defect::DuplicateKey, item.start, "a flood of one key"));
             }
             changes.push(Change { what: ChangeKind::DuplicateDropped, span: item.start..item.end });
@@ -185,6 +188,6 @@ pub(super) fn duplicates(place: Place<'_>, changes: &mut Vec<Change>) -> Result<
 /// Strict JSON as a value, where the quick way of making one failed.
 pub(super) fn strict_value(text: &str) -> Option<Value> {
     let start = text.find('{')?;
-    let read = Reader::new(text, start, None, super::DEEPEST).read().ok()?;
+    let read = Reader::new(text, start, None, super::MAX_DEPTH).read().ok()?;
     Some(read.tape.value(0, text, &[]))
 }

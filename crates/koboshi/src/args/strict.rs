@@ -28,7 +28,7 @@ pub(super) struct ScanResult {
 }
 
 /// Reads a text as strict JSON.
-pub(super) fn scan(text: &str, most_depth: usize) -> Result<ScanResult, Stop> {
+pub(super) fn scan(text: &str, max_depth: usize) -> Result<ScanResult, Stop> {
     let mut scanner = Scanner {
         text,
         bytes: text.as_bytes(),
@@ -36,7 +36,7 @@ pub(super) fn scan(text: &str, most_depth: usize) -> Result<ScanResult, Stop> {
         frames: Vec::with_capacity(16),
         keys: Keys::default(),
         duplicate: None,
-        most_depth,
+        max_depth,
     };
     let top = scanner.whole()?;
     Ok(ScanResult { top, duplicate: scanner.duplicate })
@@ -54,7 +54,7 @@ struct Scanner<'a> {
     frames: Vec<Frame>,
     keys: Keys,
     duplicate: Option<usize>,
-    most_depth: usize,
+    max_depth: usize,
 }
 
 const WHITE: &str = "white space that JSON does not allow, or no JSON at all";
@@ -231,7 +231,7 @@ impl Scanner<'_> {
     }
 
     fn open(&mut self, object: bool) -> Result<(), Stop> {
-        if self.frames.len() >= self.most_depth {
+        if self.frames.len() >= self.max_depth {
             return Err(Stop::new(Defect::TooDeep, self.at, "nested too deeply"));
         }
         self.frames.push(Frame { keys: object.then(|| self.keys.len()) });

@@ -3,15 +3,15 @@
 //! A string ends at the first quotation mark that is followed by structure. Where a mark inside is not, the string is
 //! dirty: each later mark that is followed by structure is a possible end (`choice`).
 
-use super::choice::{Choice, Dirty};
+use super::choice::{Choice, UncertainString};
 use super::lexis::{Mark, Quote, bare_key_end, blank_end, comment, mark};
-use super::reader::{Enclosed, Reader, Want, stop};
+use super::reader::{Enclosure, Expected, Reader, stop};
 use super::strict::{Escape, escape, special};
 use super::tape::{Form, Kind};
 use super::verdict::{ChangeKind, Defect, Stop};
 
-/// How far a look ahead reads over a comment or a key.
-const LOOK: usize = 256;
+/// How many bytes ahead the reader looks for the end of a comment or a key.
+const LOOKAHEAD: usize = 256;
 
 impl Reader<'_> {
     pub(super) fn string(&mut self, quote: Quote, length: usize) -> Result<(), Stop> {
@@ -20,14 +20,14 @@ impl Reader<'_> {
             let by = self.frames.last().map(|frame| frame.by);
             let ends = match self.bytes.get(close + 1) {
                 Some(b',') => true,
-                Some(b'}') => by == Some(Enclosed::Object),
-                Some(b']') => by == Some(Enclosed::Array),
+                Some(b'}') => by == Some(Enclosure::Object),
+                Some(b']') => by == Some(Enclosure::Array),
                 _ => false,
             };
             if ends {
                 self.tape.push(Kind::Text, Form::Plain, self.at + 1, close);
                 self.at = close + 1;
-                self.want = Want::Next;
+                self.want = Expected::Next;
                 return Ok(());
             }
         }
@@ -82,10 +82,16 @@ impl Reader<'_> {
                 if dirty {
                     self.work += end - from;
                     self.try_end(Choice::before(self, start, quote, end))?;
-                    let in_list = self.frames.last().is_some_and(|frame| frame.by != Enclosed::Object);
+                    let in_list = self.frames.last().is_some_and(|frame| frame.by != Enclosure::Object);
                     // Its inside is read once it is clear that it ends here.
                     let item = self.tape.len();
-                    self.dirty.push(Dirty { span: open..close, quote, in_list, item, whole: start..end });
+                    self.dirty.push(UncertainString {
+                        span: open..close,
+                        quote,
+                        in_list,
+                        item,
+                        whole: start..end,
+                    });
                     self.tape.push(Kind::Text, Form::Plain, open, close);
                 } else {
                     self.body(Kind::Text, quote, start..end, open..close)?;
@@ -94,7 +100,7 @@ impl Reader<'_> {
                     self.note(ChangeKind::QuotesChanged, start..end);
                 }
                 self.at = end;
-                self.want = Want::Next;
+                self.want = Expected::Next;
                 return Ok(());
             }
             // Once it is dirty, marks that were passed over before count as well.
@@ -156,7 +162,7 @@ impl Reader<'_> {
         self.note(ChangeKind::StringFormRead, span.clone());
         self.body(Kind::Text, quote, span.clone(), self.at + 3..close)?;
         self.at = span.end;
-        self.want = Want::Next;
+        self.want = Expected::Next;
         Ok(())
     }
 
@@ -187,7 +193,7 @@ impl Reader<'_> {
                 let made = self.tape.make(text.to_owned());
                 self.tape.push(Kind::Text, Form::Made(made), open, close + closing);
                 self.at = close + closing;
-                self.want = Want::Next;
+                self.want = Expected::Next;
                 return Ok(());
             }
             place = close + closing;
@@ -227,9 +233,11 @@ impl Reader<'_> {
     /// Whether what stands here can follow a string that is a value.
     fn is_structure(&self, at: usize, quote: Quote, dirty: bool) -> bool {
         let by = self.frames.last().map(|frame| frame.by);
-        // The usual case, without further ado.
+        // The usual case.
         match (self.bytes.get(at), by) {
-            (Some(b','), _) | (Some(b'}'), Some(Enclosed::Object)) | (Some(b']'), Some(Enclosed::Array)) => {
+            (Some(b','), _)
+            | (Some(b'}'), Some(Enclosure::Object))
+            | (Some(b']'), Some(Enclosure::Array)) => {
                 return true;
             }
             _ => {}
@@ -238,10 +246,10 @@ impl Reader<'_> {
         if let Some((found, ..)) = mark(self.text, after) {
             return match found {
                 Mark::Comma => true,
-                Mark::Semicolon => matches!(by, Some(Enclosed::Object | Enclosed::Call)),
-                Mark::CloseObject => by == Some(Enclosed::Object),
-                Mark::CloseArray => by == Some(Enclosed::Array),
-                Mark::CloseTuple => matches!(by, Some(Enclosed::Tuple | Enclosed::Call)),
+                Mark::Semicolon => matches!(by, Some(Enclosure::Object | Enclosure::Call)),
+                Mark::CloseObject => by == Some(Enclosure::Object),
+                Mark::CloseArray => by == Some(Enclosure::Array),
+                Mark::CloseTuple => matches!(by, Some(Enclosure::Tuple | Enclosure::Call)),
                 _ => false,
             };
         }
@@ -250,9 +258,9 @@ impl Reader<'_> {
             let apart = self.is_apart(at, after) && self.is_apart(after + 1, next);
             return !dirty && apart && Quote::at(self.text, next).is_some();
         }
-        // Cut texts are never told from strings that go on.
+        // A text that was cut cannot be distinguished from a string that continues.
         let over = !dirty && self.ends_text(after) && !self.goes_on(at, quote);
-        over || (by == Some(Enclosed::Object) && self.is_apart(at, after) && self.begins_member(after, at))
+        over || (by == Some(Enclosure::Object) && self.is_apart(at, after) && self.begins_member(after, at))
     }
 
     /// Whether the mark that ends here looks like the beginning of a quotation: `<a href="`, `echo "`; or like an
@@ -267,7 +275,7 @@ impl Reader<'_> {
     fn over_blanks(&self, mut at: usize, quote: Quote) -> Option<usize> {
         for _ in 0..4 {
             at = blank_end(self.text, at).0;
-            let near = self.text.floor_char_boundary(at.saturating_add(LOOK));
+            let near = self.text.floor_char_boundary(at.saturating_add(LOOKAHEAD));
             match comment(self.text.get(..near)?, at) {
                 None => return Some(at),
                 Some(None) => return None,
@@ -286,12 +294,12 @@ impl Reader<'_> {
     pub(super) fn is_apart(&self, from: usize, to: usize) -> bool {
         let gap = self.text.get(from..to).unwrap_or_default();
         let blank = !gap.is_empty() && gap.bytes().all(|byte| byte.is_ascii_whitespace());
-        blank || (self.want == Want::Next && self.tape.last().is_some_and(|item| item.kind != Kind::Text))
+        blank || (self.want == Expected::Next && self.tape.last().is_some_and(|item| item.kind != Kind::Text))
     }
 
     /// Whether a key and its colon stand here, apart from what is before. A key without quotation marks must begin a line.
     pub(super) fn begins_member(&self, at: usize, before: usize) -> bool {
-        let near = self.text.floor_char_boundary(at.saturating_add(LOOK));
+        let near = self.text.floor_char_boundary(at.saturating_add(LOOKAHEAD));
         let Some(text) = self.text.get(..near) else { return false };
         let end = match Quote::at(text, at) {
             Some((quote, length)) => match quote.next_end(text, at + length) {

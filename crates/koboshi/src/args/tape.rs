@@ -60,7 +60,7 @@ struct TapeItem {
 }
 
 /// Texts beyond this are refused before they are read, so nothing is lost.
-pub(super) const LONGEST_TEXT: usize = u32::MAX as usize;
+pub(super) const MAX_TEXT: usize = u32::MAX as usize;
 
 fn small(place: usize) -> u32 {
     u32::try_from(place).unwrap_or(u32::MAX)

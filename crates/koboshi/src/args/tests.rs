@@ -40,7 +40,7 @@ fn the_schema_s_misses_name_places_and_repeat_no_values() {
 }
 
 #[test]
-fn defects_are_told_apart() {
+fn each_defect_has_its_own_name() {
     for (text, due) in [
         ("", Defect::Empty),
         ("no idea", Defect::NotAnObject),
@@ -57,7 +57,7 @@ fn defects_are_told_apart() {
     ] {
         assert_eq!(defect(text), Some(due), "{text}");
     }
-    let tight = ArgsPolicy { most_bytes: 3, ..ArgsPolicy::default() };
+    let tight = ArgsPolicy { max_bytes: 3, ..ArgsPolicy::default() };
     let verdict = check("{   }", None, Finish::Unknown, &tight);
     assert_eq!(verdict.refusal().map(|refusal| refusal.defect), Some(Defect::TooLong));
 }
@@ -131,7 +131,7 @@ fn the_output_limit_is_believed() {
     assert_eq!(judge("{\"a\": \"x\"}", Finish::Cut), Verdict::Valid, "an object that has ended is whole");
 }
 
-/// A long file with quotation marks that nobody escaped has many places where its string could end.
+/// A long file whose quotation marks were not escaped has many places where its string could end.
 #[test]
 fn a_long_text_with_many_inner_quotes_is_read() {
     let line = "    print(\"a\", \"b\")  # say \"hi\", {\"k\"}\n";

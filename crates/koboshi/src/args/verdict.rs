@@ -10,10 +10,10 @@ use std::ops::Range;
 use crate::redact::Redactor;
 
 /// The longest excerpt, in bytes.
-pub const LONGEST_EXCERPT: usize = 80;
+pub const MAX_EXCERPT_BYTES: usize = 80;
 
 /// The most places that a refusal by the schema names.
-pub const MOST_MISSES: usize = 8;
+pub const MAX_MISSES: usize = 8;
 
 /// What is to be done with the text of a call's arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -260,12 +260,12 @@ pub struct Refusal {
     pub defect: Defect,
     /// Where it was noticed.
     pub position: Position,
-    /// The text around that place, at most [`LONGEST_EXCERPT`] bytes. Not redacted, and it may hold half a secret that
+    /// The text around that place, at most [`MAX_EXCERPT_BYTES`] bytes. Not redacted, and it may hold half a secret that
     /// no redactor recognises: show [`Refusal::redacted_excerpt`].
     pub excerpt: String,
     /// What was expected, in words.
     pub reason: String,
-    /// The places that do not satisfy the schema, at most [`MOST_MISSES`].
+    /// The places that do not satisfy the schema, at most [`MAX_MISSES`].
     pub misses: Vec<Miss>,
 }
 
@@ -323,7 +323,7 @@ fn excerpt(text: &str, at: usize) -> String {
 
 /// Half before the place, half after it.
 fn around(text: &str, at: usize) -> Range<usize> {
-    let half = LONGEST_EXCERPT / 2;
+    let half = MAX_EXCERPT_BYTES / 2;
     let from = text.ceil_char_boundary(at.min(text.len()).saturating_sub(half));
     from..text.floor_char_boundary(at.saturating_add(half)).max(from)
 }
@@ -354,7 +354,7 @@ mod tests {
     fn excerpts_are_bounded() {
         let text = "あ".repeat(500);
         for at in 0..1500 {
-            assert!(excerpt(&text, at).len() <= LONGEST_EXCERPT);
+            assert!(excerpt(&text, at).len() <= MAX_EXCERPT_BYTES);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! keys like `name` and `arguments`, they are arguments.
 
 use super::find;
-use super::settle::{Arguments, Case, Place, settle_object};
+use super::settle::{Arguments, Case, TapeValue, settle_object};
 use super::tape::Kind;
 use super::verdict::{Change, ChangeKind, Defect, Stop};
 
@@ -19,7 +19,11 @@ const BESIDE: &[&str] =
 const NAMING: &[&str] = &["name", "tool", "tool_name", "recipient_name", "function"];
 
 /// Arguments from whatever was found at a place.
-pub(super) fn settle_any(place: Place<'_>, changes: Vec<Change>, case: Case<'_>) -> Result<Arguments, Stop> {
+pub(super) fn settle_any(
+    place: TapeValue<'_>,
+    changes: Vec<Change>,
+    case: Case<'_>,
+) -> Result<Arguments, Stop> {
     let whole = place.span();
     match place.item().map(|item| item.kind) {
         Some(Kind::Object) => {
@@ -62,7 +66,7 @@ pub(super) fn noted(mut settled: Arguments, what: ChangeKind, span: std::ops::Ra
 }
 
 /// An error where the place is an envelope that names another tool.
-fn meant_here(place: Place<'_>, case: Case<'_>) -> Result<(), Stop> {
+fn meant_here(place: TapeValue<'_>, case: Case<'_>) -> Result<(), Stop> {
     if envelope(place).is_none() {
         return Ok(());
     }
@@ -88,7 +92,7 @@ pub(super) fn names_this_tool(name: &str, at: usize, case: Case<'_>) -> Result<(
 }
 
 /// The value that an envelope carries.
-pub(super) fn envelope(place: Place<'_>) -> Option<Place<'_>> {
+pub(super) fn envelope(place: TapeValue<'_>) -> Option<TapeValue<'_>> {
     let mut inside = None;
     let mut function = None;
     for key in place.tape.keys(place.root) {
@@ -116,7 +120,7 @@ pub(super) fn envelope(place: Place<'_>) -> Option<Place<'_>> {
     }
 }
 
-fn unwrap(inside: Place<'_>, changes: Vec<Change>, case: Case<'_>) -> Result<Arguments, Stop> {
+fn unwrap(inside: TapeValue<'_>, changes: Vec<Change>, case: Case<'_>) -> Result<Arguments, Stop> {
     let Some(item) = inside.item() else { return Err(not_an_object(0)) };
     if item.kind == Kind::Object {
         return settle_object(inside, changes, case);

@@ -1,4 +1,4 @@
-//! What a breaker tells about itself: every change of mode, and every refusal.
+//! What a breaker reports about itself: every change of mode, and every refusal.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub enum Why {
     ProbesSucceeded,
     /// An operator forced it.
     Forced,
-    /// An operator let it go again.
+    /// An operator let it go again, or closed one that had opened.
     Released,
     /// Taken over from a snapshot.
     Restored,
@@ -78,6 +78,10 @@ pub struct Transition {
     pub to: Mode,
     /// Why.
     pub why: Why,
+    /// Why it is in the mode now: the same, except for a mode that was taken over, whose reason is older.
+    pub cause: Why,
+    /// Since when it is in the mode now, where that was before a restart.
+    pub since: Option<Timestamp>,
     /// Number of the change. Watchers on several threads put changes in order by it.
     pub generation: u64,
     /// When.
@@ -95,10 +99,12 @@ impl Transition {
         BreakerSnapshot {
             at: wall,
             mode: self.to,
-            since: wall.saturating_sub(now.since(self.at)).unwrap_or(Timestamp::MIN),
+            since: self
+                .since
+                .unwrap_or_else(|| wall.saturating_sub(now.since(self.at)).unwrap_or(Timestamp::MIN)),
             until: self.until.map(|until| on_wall(until, now, wall)),
             openings: self.openings,
-            why: Some(self.why),
+            why: Some(self.cause),
         }
     }
 }

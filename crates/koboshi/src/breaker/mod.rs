@@ -1,11 +1,11 @@
 //! Stops sending to a target that keeps failing, and finds out when it is back.
 //!
-//! A breaker is a state machine that is told the time. Admission gives a [`Permit`]; what became of the call is
+//! A breaker is a state machine that gets the time as an argument. Admission gives a [`Permit`]; what became of the call is
 //! recorded on it. Shape: the closed breaker lives in one atomic word (`word`), everything rarer (`state`: opening,
 //! probing, forcing) under a lock. Every change of mode starts a new generation, and outcomes count only in the
 //! generation that admitted their call.
 //!
-//! *Not here*: who is asked instead, waiting, and what a fault is. A breaker is local to its process: other nodes'
+//! *Not here*: which target is asked instead, waiting, and what a fault is. A breaker is local to its process: other nodes'
 //! breakers are hints ([`Breaker::hint`]).
 #![doc = include_str!("../docs/breaker.md")]
 
@@ -34,14 +34,14 @@ use crate::time::Moment;
 pub use event::{Refused, Transition, Why};
 pub use permit::{Outcome, Permit};
 pub use policy::{
-    BreakerPolicy, BreakerPolicyError, LARGEST_WINDOW, LONGEST_STREAK, LONGEST_WINDOW, OpenPolicy,
+    BreakerPolicy, BreakerPolicyError, MAX_STREAK, MAX_WINDOW_CALLS, MAX_WINDOW_TIME, OpenPolicy,
     ProbePolicy, SlowPolicy, Span, WindowPolicy,
 };
 pub use snapshot::{BreakerSnapshot, Mode};
 
 use permit::Pass;
 use state::State;
-use word::{Basic, CallResult, SMALL_WINDOW, Tally, Word};
+use word::{CallResult, SMALL_WINDOW, Tally, Word, WordMode};
 
 /// `retry_at` of a breaker that an operator forced open.
 const FORCED: u64 = u64::MAX;
@@ -49,16 +49,16 @@ const FORCED: u64 = u64::MAX;
 /// What an operator may force a breaker to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Forced {
+pub enum ForcedMode {
     /// Refuse everything, also for the last target.
     Open,
-    /// Let everything through; go on counting, so that it may open as soon as it is let go.
+    /// Let everything through and keep counting, so that the breaker may open as soon as the operator's order ends.
     Closed,
     /// Let everything through and count nothing.
     Disabled,
 }
 
-/// Who hears of every change of mode.
+/// The watcher that hears of every change of mode.
 pub type Watcher = Arc<dyn Fn(&Transition) + Send + Sync>;
 
 /// Stops sending to a target that keeps failing.
@@ -106,7 +106,7 @@ impl Breaker {
             small_window,
             large,
             slow_after,
-            word: AtomicU64::new(Word::new(Basic::Closed, 0).bits()),
+            word: AtomicU64::new(Word::new(WordMode::Closed, 0).bits()),
             retry_at: AtomicU64::new(0),
             state: Mutex::new(State::new(&policy, large, seed, now)),
             watcher: None,
@@ -114,8 +114,8 @@ impl Breaker {
         }
     }
 
-    /// Tells this watcher of every change of mode. It is called after the change, outside the lock; if it panics,
-    /// the call that it watched goes on.
+    /// Calls this watcher on every change of mode. It is called after the change, outside the lock; if it panics,
+    /// the call that it watched continues.
     #[must_use]
     pub fn watched(mut self, watcher: impl Fn(&Transition) + Send + Sync + 'static) -> Self {
         self.watcher = Some(Arc::new(watcher));
@@ -167,22 +167,28 @@ impl Breaker {
         Ok(Permit::new(breaker.clone(), generation, pass, now))
     }
 
-    /// Whether a call would be let through at that moment, as far as can be told now. Takes nothing.
+    /// Whether a call would be let through at that moment, as far as is known now. Takes nothing.
     #[must_use]
     pub fn would_admit(&self, at: Moment) -> bool {
-        self.would_let_through(at, false)
+        self.refusal(at, false).is_none()
     }
 
     /// The same where no other target is left.
     #[must_use]
     pub fn would_admit_last(&self, at: Moment) -> bool {
-        self.would_let_through(at, true)
+        self.refusal(at, true).is_none()
     }
 
-    fn would_let_through(&self, at: Moment, last_target: bool) -> bool {
+    /// Why a call would be refused at that moment where no other target is left, if it would be. Takes nothing.
+    #[must_use]
+    pub fn refusal_last(&self, at: Moment) -> Option<Refused> {
+        self.refusal(at, true)
+    }
+
+    fn refusal(&self, at: Moment, last_target: bool) -> Option<Refused> {
         match self.word().mode() {
-            Basic::Closed | Basic::Disabled => true,
-            Basic::Open | Basic::Probing => lock(&self.state).would_admit(self, at, last_target),
+            WordMode::Closed | WordMode::Disabled => None,
+            WordMode::Open | WordMode::Probing => lock(&self.state).refusal(self, at, last_target),
         }
     }
 
@@ -190,9 +196,9 @@ impl Breaker {
     fn let_through(&self, now: Moment, last_target: bool) -> Result<(u64, Pass), Refused> {
         let word = self.word();
         match word.mode() {
-            Basic::Closed | Basic::Disabled => Ok((word.generation(), Pass::Ordinary)),
-            Basic::Open if !last_target => self.refuse_or_ask(now),
-            Basic::Open | Basic::Probing => self.ask(now, last_target),
+            WordMode::Closed | WordMode::Disabled => Ok((word.generation(), Pass::Ordinary)),
+            WordMode::Open if !last_target => self.refuse_or_ask(now),
+            WordMode::Open | WordMode::Probing => self.ask(now, last_target),
         }
     }
 
@@ -222,13 +228,13 @@ impl Breaker {
         let mut word = self.word();
         if self.large {
             let nothing_new = word.is_spotless() && !failed && !seen.slow;
-            if nothing_new && word.mode() == Basic::Closed && word.is_of(generation) {
+            if nothing_new && word.mode() == WordMode::Closed && word.is_of(generation) {
                 return;
             }
             return self.change(|breaker, state| state.count_large(breaker, generation, seen, now));
         }
         loop {
-            if word.mode() != Basic::Closed || !word.is_of(generation) {
+            if word.mode() != WordMode::Closed || !word.is_of(generation) {
                 return;
             }
             let next = word.with(seen, self.small_window);
@@ -271,8 +277,8 @@ impl Breaker {
             return;
         }
         let mut word = self.word();
-        while word.mode() == Basic::Closed {
-            match self.exchange(word, word.wary()) {
+        while word.mode() == WordMode::Closed {
+            match self.exchange(word, word.warned()) {
                 Ok(()) => return,
                 Err(current) => word = current,
             }
@@ -280,7 +286,7 @@ impl Breaker {
     }
 
     /// An operator takes over.
-    pub fn force(&self, forced: Forced, now: Moment) {
+    pub fn force(&self, forced: ForcedMode, now: Moment) {
         self.change(|breaker, state| state.force(breaker, forced, Why::Forced, now));
     }
 
@@ -288,6 +294,11 @@ impl Breaker {
     /// other modes it starts from the beginning.
     pub fn release(&self, now: Moment) {
         self.change(|breaker, state| state.release(breaker, now));
+    }
+
+    /// An operator closes it in whatever mode it is. Everything that was counted is dropped.
+    pub fn reset(&self, now: Moment) {
+        self.change(|breaker, state| state.reset(breaker, now));
     }
 
     /// What it does with calls, at this moment.
@@ -315,16 +326,16 @@ impl Breaker {
         &self.policy
     }
 
-    /// Does something under the lock and tells the watcher afterwards.
+    /// Does something under the lock and calls the watcher afterwards.
     fn change<T>(&self, action: impl FnOnce(&Self, &mut State) -> T) -> T {
-        let (answer, told) = {
+        let (answer, unreported) = {
             let mut state = lock(&self.state);
             let answer = action(self, &mut state);
-            (answer, state.take_told())
+            (answer, state.take_unreported())
         };
         if let Some(watcher) = &self.watcher {
-            for transition in told {
-                // A listener must not break the call: its panic ends here.
+            for transition in unreported {
+                // A watcher's panic must not break the call.
                 let _ = catch_unwind(AssertUnwindSafe(|| watcher(&transition)));
             }
         }
@@ -357,18 +368,18 @@ impl Breaker {
 
     /// Whether this evidence opens the breaker.
     fn verdict(&self, word: Word, failed: bool) -> Option<Why> {
-        if failed && word.is_wary() {
+        if failed && word.is_warned() {
             return Some(Why::Warned);
         }
         self.judge(u32::try_from(word.streak()).unwrap_or(u32::MAX), word.tally())
     }
 
     fn judge(&self, streak: u32, tally: Tally) -> Option<Why> {
-        if self.policy.consecutive.is_some_and(|most| streak >= most) {
+        if self.policy.consecutive.is_some_and(|max| streak >= max) {
             return Some(Why::Consecutive { failures: streak });
         }
         let window = self.policy.window?;
-        if tally.calls < window.least_calls {
+        if tally.calls < window.min_calls {
             return None;
         }
         let reaches = |count: u32, rate: f64| f64::from(count) + 1e-9 >= rate * f64::from(tally.calls);

@@ -77,6 +77,11 @@ impl<B: Deref<Target = Breaker>> Permit<B> {
         !matches!(self.pass, Pass::Ordinary)
     }
 
+    /// When the call was admitted.
+    pub(crate) const fn since(&self) -> Moment {
+        self.since
+    }
+
     /// The call ended like this. For a stream: when it ends, not when it begins.
     #[inline]
     pub fn record(mut self, outcome: Outcome, now: Moment) {

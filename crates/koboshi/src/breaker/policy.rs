@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 /// The largest count window.
-pub const LARGEST_WINDOW: u32 = 100_000;
+pub const MAX_WINDOW_CALLS: u32 = 100_000;
 /// The most failures in a row that can be asked for.
-pub const LONGEST_STREAK: u32 = 254;
+pub const MAX_STREAK: u32 = 254;
 /// The longest time window.
-pub const LONGEST_WINDOW: Duration = Duration::from_secs(24 * 60 * 60);
+pub const MAX_WINDOW_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a sliding window looks back on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct WindowPolicy {
     /// What it looks back on.
     pub span: Span,
     /// With fewer calls than this nothing is concluded.
-    pub least_calls: u32,
+    pub min_calls: u32,
     /// This share of failures opens the breaker, in `0..=1`.
     pub failure_rate: f64,
     /// Slow calls, where they matter.
@@ -66,7 +66,7 @@ pub struct ProbePolicy {
     /// Successes in a row that close it.
     pub successes: u32,
     /// A probe that has not come back for this long is written off.
-    pub longest: Duration,
+    pub timeout: Duration,
     /// When no other target is left, an open breaker lets one call through in each such stretch; none refuses all.
     pub last_target_every: Option<Duration>,
 }
@@ -110,7 +110,7 @@ impl BreakerPolicy {
         probe: ProbePolicy {
             permits: 1,
             successes: 2,
-            longest: HALF_A_MINUTE,
+            timeout: HALF_A_MINUTE,
             last_target_every: Some(Duration::from_secs(1)),
         },
     };
@@ -118,12 +118,12 @@ impl BreakerPolicy {
     /// Half of the last ten calls (of at least five), open for thirty seconds, three probes.
     pub const WINDOW: Self = Self {
         consecutive: None,
-        window: Some(WindowPolicy { span: Span::Calls(10), least_calls: 5, failure_rate: 0.5, slow: None }),
+        window: Some(WindowPolicy { span: Span::Calls(10), min_calls: 5, failure_rate: 0.5, slow: None }),
         open: OpenPolicy { first: HALF_A_MINUTE, growth: 1.0, cap: HALF_A_MINUTE, jitter: 0.0 },
         probe: ProbePolicy {
             permits: 3,
             successes: 3,
-            longest: HALF_A_MINUTE,
+            timeout: HALF_A_MINUTE,
             last_target_every: Some(Duration::from_secs(1)),
         },
     };
@@ -145,14 +145,14 @@ pub enum BreakerPolicyError {
     #[error("neither `consecutive` nor `window` is set: it would never open")]
     NeverOpens,
     /// A count out of its range.
-    #[error("`consecutive` must be 1 to {LONGEST_STREAK}")]
+    #[error("`consecutive` must be 1 to {MAX_STREAK}")]
     Consecutive,
     /// A window of nothing, or a huge one.
-    #[error("the window must cover 1 to {LARGEST_WINDOW} calls, or more than no time and at most a day")]
+    #[error("the window must cover 1 to {MAX_WINDOW_CALLS} calls, or more than no time and at most a day")]
     Window,
     /// Never enough calls.
-    #[error("`least_calls` must be at least 1 and at most the calls of the window")]
-    LeastCalls,
+    #[error("`min_calls` must be at least 1 and at most the calls of the window")]
+    MinCalls,
     /// A rate out of its range.
     #[error("a rate must be above 0 and at most 1")]
     Rate,
@@ -169,7 +169,7 @@ pub enum BreakerPolicyError {
     #[error("the jitter must be at least 0 and below 1")]
     Jitter,
     /// It could never close.
-    #[error("`permits`, `successes` and `longest` must be at least 1")]
+    #[error("`permits`, `successes` and `timeout` must be at least 1")]
     Probe,
     /// A pace of nothing would let everything through.
     #[error("`last_target_every` must be more than nothing")]
@@ -185,7 +185,7 @@ impl BreakerPolicy {
         use BreakerPolicyError as Wrong;
         let require = |holds: bool, wrong: Wrong| if holds { Ok(()) } else { Err(wrong) };
         require(self.consecutive.is_some() || self.window.is_some(), Wrong::NeverOpens)?;
-        require(self.consecutive.is_none_or(|n| (1..=LONGEST_STREAK).contains(&n)), Wrong::Consecutive)?;
+        require(self.consecutive.is_none_or(|n| (1..=MAX_STREAK).contains(&n)), Wrong::Consecutive)?;
         if let Some(window) = &self.window {
             window.validate()?;
         }
@@ -194,7 +194,7 @@ impl BreakerPolicy {
         require(!open.first.is_zero() && open.first <= open.cap, Wrong::OpenTime)?;
         require((0.0..1.0).contains(&open.jitter), Wrong::Jitter)?;
         let probe = &self.probe;
-        require(probe.permits > 0 && probe.successes > 0 && !probe.longest.is_zero(), Wrong::Probe)?;
+        require(probe.permits > 0 && probe.successes > 0 && !probe.timeout.is_zero(), Wrong::Probe)?;
         require(probe.last_target_every.is_none_or(|pace| !pace.is_zero()), Wrong::Pace)
     }
 }
@@ -202,13 +202,13 @@ impl BreakerPolicy {
 impl WindowPolicy {
     fn validate(&self) -> Result<(), BreakerPolicyError> {
         use BreakerPolicyError as Wrong;
-        let most = match self.span {
-            Span::Calls(calls) if (1..=LARGEST_WINDOW).contains(&calls) => calls,
-            Span::Time(length) if !length.is_zero() && length <= LONGEST_WINDOW => u32::MAX,
+        let max = match self.span {
+            Span::Calls(calls) if (1..=MAX_WINDOW_CALLS).contains(&calls) => calls,
+            Span::Time(length) if !length.is_zero() && length <= MAX_WINDOW_TIME => u32::MAX,
             _ => return Err(Wrong::Window),
         };
-        if !(1..=most).contains(&self.least_calls) {
-            return Err(Wrong::LeastCalls);
+        if !(1..=max).contains(&self.min_calls) {
+            return Err(Wrong::MinCalls);
         }
         let is_rate = |rate: f64| rate > 0.0 && rate <= 1.0;
         if !is_rate(self.failure_rate) || self.slow.is_some_and(|slow| !is_rate(slow.rate)) {
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(BreakerPolicy::CONSECUTIVE.consecutive, Some(5));
         assert_eq!(BreakerPolicy::CONSECUTIVE.open.first, HALF_A_MINUTE);
         let window = BreakerPolicy::WINDOW.window.unwrap();
-        assert_eq!((window.span, window.least_calls), (Span::Calls(10), 5));
+        assert_eq!((window.span, window.min_calls), (Span::Calls(10), 5));
         assert_eq!(BreakerPolicy::WINDOW.probe.permits, 3);
     }
 
@@ -250,7 +250,7 @@ mod tests {
             (BreakerPolicy { consecutive: Some(255), ..base }, Wrong::Consecutive),
             (with_window(WindowPolicy { span: Span::Calls(0), ..window }), Wrong::Window),
             (with_window(WindowPolicy { span: Span::Time(Duration::ZERO), ..window }), Wrong::Window),
-            (with_window(WindowPolicy { least_calls: 11, ..window }), Wrong::LeastCalls),
+            (with_window(WindowPolicy { min_calls: 11, ..window }), Wrong::MinCalls),
             (with_window(WindowPolicy { failure_rate: f64::NAN, ..window }), Wrong::Rate),
             (BreakerPolicy { open: OpenPolicy { growth: 0.9, ..base.open }, ..base }, Wrong::Growth),
             (

@@ -22,18 +22,18 @@ use crate::time::{Moment, grown, scaled};
 use super::permit::Pass;
 use super::snapshot::on_wall;
 use super::window::Window;
-use super::word::{Basic, CallResult, Word};
+use super::word::{CallResult, Word, WordMode};
 use super::{
-    Breaker, BreakerPolicy, BreakerSnapshot, FORCED, Forced, Mode, Outcome, ProbePolicy, Refused, Span,
+    Breaker, BreakerPolicy, BreakerSnapshot, FORCED, ForcedMode, Mode, Outcome, ProbePolicy, Refused, Span,
     Transition, Why,
 };
 
 /// Evidence that does not fit the word.
 #[derive(Debug)]
-struct Large {
+struct WindowState {
     window: Window,
     streak: u32,
-    wary: bool,
+    warned: bool,
 }
 
 #[derive(Debug)]
@@ -56,11 +56,11 @@ pub(super) struct State {
     good: u32,
     /// When the last target may be asked again while open.
     next_paced: Moment,
-    forced: Option<Forced>,
-    large: Option<Large>,
+    forced: Option<ForcedMode>,
+    large: Option<WindowState>,
     seed: Seed,
-    /// Changes that the watcher has not heard of.
-    told: Vec<Transition>,
+    /// Changes that the watcher has not heard of yet.
+    unreported: Vec<Transition>,
 }
 
 impl State {
@@ -81,24 +81,24 @@ impl State {
             good: 0,
             next_paced: now,
             forced: None,
-            large: window.map(|window| Large { window, streak: 0, wary: false }),
+            large: window.map(|window| WindowState { window, streak: 0, warned: false }),
             seed,
-            told: Vec::new(),
+            unreported: Vec::new(),
         }
     }
 
-    pub(super) fn take_told(&mut self) -> Vec<Transition> {
-        std::mem::take(&mut self.told)
+    pub(super) fn take_unreported(&mut self) -> Vec<Transition> {
+        std::mem::take(&mut self.unreported)
     }
 
     pub(super) const fn mode(&self, word: Word) -> Mode {
         match (self.forced, word.mode()) {
-            (Some(Forced::Open), _) => Mode::ForcedOpen,
-            (Some(Forced::Closed), _) => Mode::ForcedClosed,
-            (Some(Forced::Disabled), _) | (None, Basic::Disabled) => Mode::Disabled,
-            (None, Basic::Closed) => Mode::Closed,
-            (None, Basic::Open) => Mode::Open,
-            (None, Basic::Probing) => Mode::Probing,
+            (Some(ForcedMode::Open), _) => Mode::ForcedOpen,
+            (Some(ForcedMode::Closed), _) => Mode::ForcedClosed,
+            (Some(ForcedMode::Disabled), _) | (None, WordMode::Disabled) => Mode::Disabled,
+            (None, WordMode::Closed) => Mode::Closed,
+            (None, WordMode::Open) => Mode::Open,
+            (None, WordMode::Probing) => Mode::Probing,
         }
     }
 
@@ -113,13 +113,13 @@ impl State {
         let word = breaker.word();
         match word.mode() {
             // It changed while we waited for the lock.
-            Basic::Closed | Basic::Disabled => return Ok((word.generation(), Pass::Ordinary)),
-            Basic::Open if self.forced.is_some() => {
+            WordMode::Closed | WordMode::Disabled => return Ok((word.generation(), Pass::Ordinary)),
+            WordMode::Open if self.forced.is_some() => {
                 return Err(Refused { mode: Mode::ForcedOpen, until: None });
             }
-            Basic::Open if now >= self.until => self.enter(breaker, Basic::Probing, Why::WaitOver, now),
-            Basic::Open => return self.paced(breaker, now, last_target, false, self.until),
-            Basic::Probing => {}
+            WordMode::Open if now >= self.until => self.enter(breaker, WordMode::Probing, Why::WaitOver, now),
+            WordMode::Open => return self.paced(breaker, now, last_target, false, self.until),
+            WordMode::Probing => {}
         }
         self.probe(breaker, now, last_target)
     }
@@ -128,10 +128,10 @@ impl State {
         let policy = breaker.policy.probe;
         // Callers that hang or lost their permit must not keep the others out. What such a probe reports later still
         // counts: a good answer may take long.
-        self.probes.retain(|(_, since)| now < since.after(policy.longest));
+        self.probes.retain(|(_, since)| now < since.after(policy.timeout));
         match self.probes.first() {
             Some((_, oldest)) if self.is_full(&policy) => {
-                let until = oldest.after(policy.longest);
+                let until = oldest.after(policy.timeout);
                 self.paced(breaker, now, last_target, true, until)
             }
             _ => Ok((self.generation, self.launch(now))),
@@ -149,23 +149,31 @@ impl State {
         Pass::Probe { number }
     }
 
-    /// Whether a call would be let through at that moment.
-    pub(super) fn would_admit(&self, breaker: &Breaker, at: Moment, last_target: bool) -> bool {
+    /// Why a call would be refused at that moment, if it would be.
+    pub(super) fn refusal(&self, breaker: &Breaker, at: Moment, last_target: bool) -> Option<Refused> {
         let policy = &breaker.policy.probe;
-        if self.forced == Some(Forced::Open) {
-            return false;
+        let mode = self.mode(breaker.word());
+        if self.forced == Some(ForcedMode::Open) {
+            return Some(Refused { mode, until: None });
         }
-        if last_target && policy.last_target_every.is_some() && at >= self.next_paced {
-            return true;
+        let is_paced = last_target && policy.last_target_every.is_some();
+        if is_paced && at >= self.next_paced {
+            return None;
         }
-        match breaker.word().mode() {
-            Basic::Closed | Basic::Disabled => true,
-            Basic::Open => at >= self.until,
-            Basic::Probing => {
-                let out = self.probes.iter().filter(|(_, since)| at < since.after(policy.longest)).count();
-                u32::try_from(out).unwrap_or(u32::MAX) < policy.permits
+        let until = match breaker.word().mode() {
+            WordMode::Closed | WordMode::Disabled => return None,
+            WordMode::Open => self.until,
+            WordMode::Probing => {
+                let ends = self.probes.iter().map(|(_, since)| since.after(policy.timeout));
+                let ends = ends.filter(|end| at < *end);
+                if u32::try_from(ends.clone().count()).unwrap_or(u32::MAX) < policy.permits {
+                    return None;
+                }
+                ends.min()?
             }
-        }
+        };
+        let until = if is_paced { self.next_paced.min(until) } else { until };
+        (at < until).then_some(Refused { mode, until: Some(until) })
     }
 
     /// No other target is left: one call in each stretch goes through all the same.
@@ -200,7 +208,7 @@ impl State {
     ) {
         loop {
             let word = breaker.word();
-            if word.mode() != Basic::Closed || !word.is_of(generation) {
+            if word.mode() != WordMode::Closed || !word.is_of(generation) {
                 return;
             }
             let next = word.with(seen, breaker.small_window);
@@ -217,12 +225,12 @@ impl State {
     /// A window that lives here.
     pub(super) fn count_large(&mut self, breaker: &Breaker, generation: u64, seen: CallResult, now: Moment) {
         let word = breaker.word();
-        if word.mode() != Basic::Closed || !word.is_of(generation) {
+        if word.mode() != WordMode::Closed || !word.is_of(generation) {
             return;
         }
         let Some(large) = &mut self.large else { return };
-        let warned = seen.failed && large.wary;
-        large.wary &= seen.failed;
+        let warned = seen.failed && large.warned;
+        large.warned &= seen.failed;
         large.streak = if seen.failed { large.streak.saturating_add(1) } else { 0 };
         let tally = large.window.push(seen, now);
         let why = if warned { Some(Why::Warned) } else { breaker.judge(large.streak, tally) };
@@ -250,29 +258,32 @@ impl State {
             self.give_back(number);
         }
         match (outcome, word.mode()) {
-            (Outcome::Success, Basic::Open) if breaker.policy.probe.successes > 1 => {
-                self.enter(breaker, Basic::Probing, Why::ProbesSucceeded, now);
+            (Outcome::Success, WordMode::Open) if breaker.policy.probe.successes > 1 => {
+                self.enter(breaker, WordMode::Probing, Why::ProbesSucceeded, now);
                 self.good = 1;
             }
-            (Outcome::Success, Basic::Open | Basic::Probing) => {
+            (Outcome::Success, WordMode::Open | WordMode::Probing) => {
                 self.good = self.good.saturating_add(1);
                 if self.good >= breaker.policy.probe.successes {
                     self.close(breaker, Why::ProbesSucceeded, now);
                 }
             }
-            (Outcome::Failure, Basic::Probing) => self.open(breaker, Why::ProbeFailed, now),
-            // A paced call that failed tells nothing new of an open target; a 429 on a probe tells nothing at all.
+            (Outcome::Failure, WordMode::Probing) => self.open(breaker, Why::ProbeFailed, now),
+            // A paced call that failed says nothing new about an open target; a 429 on a probe says nothing about its
+            // health.
             _ => {}
         }
     }
 
-    /// Whether what was counted so far opens the breaker. Another node's warning alone does not.
+    /// Whether what has been counted opens the breaker. Another node's warning alone does not.
     fn verdict(&mut self, breaker: &Breaker, now: Moment) -> Option<Why> {
         match &mut self.large {
-            Some(large) => breaker.judge(if large.wary { 0 } else { large.streak }, large.window.tally(now)),
+            Some(large) => {
+                breaker.judge(if large.warned { 0 } else { large.streak }, large.window.tally(now))
+            }
             None => {
                 let word = breaker.word();
-                let streak = if word.is_wary() { 0 } else { word.streak() };
+                let streak = if word.is_warned() { 0 } else { word.streak() };
                 breaker.judge(u32::try_from(streak).unwrap_or(u32::MAX), word.tally())
             }
         }
@@ -284,7 +295,7 @@ impl State {
 
     pub(super) fn warn(&mut self, breaker: &Breaker) {
         if let Some(large) = &mut self.large {
-            large.wary = true;
+            large.warned = true;
             breaker.mark(breaker.word().spotless(false));
         }
     }
@@ -300,31 +311,31 @@ impl State {
     fn open_until(&mut self, breaker: &Breaker, from: Mode, why: Why, now: Moment, until: Moment) {
         self.until = until;
         breaker.retry_at.store(until.nanos(), Ordering::Release);
-        self.enter_from(breaker, from, Basic::Open, why, now);
+        self.enter_from(breaker, from, WordMode::Open, why, now);
     }
 
     /// Grows with each opening up to the cap; chance only shortens it.
     fn open_time(&self, policy: &BreakerPolicy) -> Duration {
         let open = &policy.open;
-        let most = grown(open.first, open.growth, self.openings.saturating_sub(1)).min(open.cap);
-        self.seed.nth(self.generation).between(scaled(most, 1.0 - open.jitter), most)
+        let max = grown(open.first, open.growth, self.openings.saturating_sub(1)).min(open.cap);
+        self.seed.nth(self.generation).between(scaled(max, 1.0 - open.jitter), max)
     }
 
     fn close(&mut self, breaker: &Breaker, why: Why, now: Moment) {
         self.openings = 0;
-        self.enter(breaker, Basic::Closed, why, now);
+        self.enter(breaker, WordMode::Closed, why, now);
     }
 
-    pub(super) fn force(&mut self, breaker: &Breaker, forced: Forced, why: Why, now: Moment) {
+    pub(super) fn force(&mut self, breaker: &Breaker, forced: ForcedMode, why: Why, now: Moment) {
         let from = self.mode(breaker.word());
         self.forced = Some(forced);
         match forced {
-            Forced::Open => {
+            ForcedMode::Open => {
                 breaker.retry_at.store(FORCED, Ordering::Release);
-                self.enter_from(breaker, from, Basic::Open, why, now);
+                self.enter_from(breaker, from, WordMode::Open, why, now);
             }
-            Forced::Closed => self.enter_from(breaker, from, Basic::Closed, why, now),
-            Forced::Disabled => self.enter_from(breaker, from, Basic::Disabled, why, now),
+            ForcedMode::Closed => self.enter_from(breaker, from, WordMode::Closed, why, now),
+            ForcedMode::Disabled => self.enter_from(breaker, from, WordMode::Disabled, why, now),
         }
     }
 
@@ -332,30 +343,38 @@ impl State {
         let from = self.mode(breaker.word());
         match self.forced.take() {
             None => {}
-            Some(Forced::Closed) => {
+            Some(ForcedMode::Closed) => {
                 self.generation = self.generation.wrapping_add(1);
                 // Others may be counting into the word at this moment.
                 let renumber = |word: Word| breaker.exchange(word, word.renumbered(self.generation));
                 while renumber(breaker.word()).is_err() {}
-                self.tell(breaker, from, Mode::Closed, Why::Released, now);
+                self.report(breaker, from, Mode::Closed, Why::Released, now);
                 if let Some(why) = self.verdict(breaker, now) {
                     self.open(breaker, why, now);
                 }
             }
             Some(_) => {
                 self.openings = 0;
-                self.enter_from(breaker, from, Basic::Closed, Why::Released, now);
+                self.enter_from(breaker, from, WordMode::Closed, Why::Released, now);
             }
         }
     }
 
-    fn enter(&mut self, breaker: &Breaker, mode: Basic, why: Why, now: Moment) {
+    /// Closed, with everything forgotten.
+    pub(super) fn reset(&mut self, breaker: &Breaker, now: Moment) {
+        let from = self.mode(breaker.word());
+        self.forced = None;
+        self.openings = 0;
+        self.enter_from(breaker, from, WordMode::Closed, Why::Released, now);
+    }
+
+    fn enter(&mut self, breaker: &Breaker, mode: WordMode, why: Why, now: Moment) {
         let from = self.mode(breaker.word());
         self.enter_from(breaker, from, mode, why, now);
     }
 
     /// Starts a new generation: no evidence, no probes out, and no outcome of before counts any more.
-    fn enter_from(&mut self, breaker: &Breaker, from: Mode, mode: Basic, why: Why, now: Moment) {
+    fn enter_from(&mut self, breaker: &Breaker, from: Mode, mode: WordMode, why: Why, now: Moment) {
         self.generation = self.generation.wrapping_add(1);
         self.probes.clear();
         self.good = 0;
@@ -363,20 +382,31 @@ impl State {
         self.next_paced = now.after(breaker.policy.probe.last_target_every.unwrap_or(Duration::MAX));
         if let Some(large) = &mut self.large {
             large.window.clear();
-            (large.streak, large.wary) = (0, false);
+            (large.streak, large.warned) = (0, false);
         }
         let word = Word::new(mode, self.generation);
         breaker.mark(word);
-        self.tell(breaker, from, self.mode(word), why, now);
+        self.report(breaker, from, self.mode(word), why, now);
     }
 
-    fn tell(&mut self, breaker: &Breaker, from: Mode, to: Mode, why: Why, now: Moment) {
+    fn report(&mut self, breaker: &Breaker, from: Mode, to: Mode, why: Why, now: Moment) {
         (self.since, self.before) = (now, None);
         self.why = Some(why);
         if breaker.watcher.is_some() {
             let until = matches!(to, Mode::Open).then_some(self.until);
             let (generation, openings) = (self.generation, self.openings);
-            self.told.push(Transition { from, to, why, generation, at: now, until, openings });
+            let (cause, since) = (why, None);
+            self.unreported.push(Transition {
+                from,
+                to,
+                why,
+                cause,
+                since,
+                generation,
+                at: now,
+                until,
+                openings,
+            });
         }
     }
 
@@ -414,12 +444,16 @@ impl State {
                 self.forced = None;
                 self.open_until(breaker, from, Why::Restored, now, until);
             }
-            Mode::ForcedOpen => self.force(breaker, Forced::Open, Why::Restored, now),
-            Mode::ForcedClosed => self.force(breaker, Forced::Closed, Why::Restored, now),
-            Mode::Disabled => self.force(breaker, Forced::Disabled, Why::Restored, now),
+            Mode::ForcedOpen => self.force(breaker, ForcedMode::Open, Why::Restored, now),
+            Mode::ForcedClosed => self.force(breaker, ForcedMode::Closed, Why::Restored, now),
+            Mode::Disabled => self.force(breaker, ForcedMode::Disabled, Why::Restored, now),
         }
-        // What was so before the restart is so for the same reason and since the same time. A clock that went back knows of no time to come.
+        // A mode from before the restart keeps its reason and its start. If the clock went back, a start in the future
+        // is dropped.
         self.why = snapshot.why.or(self.why);
         self.before = Some(snapshot.since.min(wall));
+        if let Some(restored) = self.unreported.last_mut() {
+            (restored.cause, restored.since) = (self.why.unwrap_or(restored.cause), self.before);
+        }
     }
 }

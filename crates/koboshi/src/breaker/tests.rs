@@ -36,7 +36,7 @@ fn opened() -> Breaker {
 }
 
 #[test]
-fn a_success_in_between_starts_the_row_anew() {
+fn a_success_in_between_restarts_the_count() {
     let breaker = consecutive();
     fail(&breaker, 4, at(0.0));
     breaker.admit(at(0.0)).unwrap().succeed(at(0.0));
@@ -150,7 +150,7 @@ fn probes_that_never_come_back_keep_others_out_for_a_while_only() {
     assert!(!breaker.would_admit(at(59.9)) && breaker.would_admit(at(60.0)));
     let refused = breaker.admit(at(59.9)).unwrap_err();
     assert_eq!((refused.mode, refused.until), (Mode::Probing, Some(at(60.0))));
-    breaker.admit(at(60.0)).expect("nobody is stuck for a lost permit").succeed(at(61.0));
+    breaker.admit(at(60.0)).expect("a lost permit blocks no other call").succeed(at(61.0));
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn good_answers_that_take_longer_than_a_probe_may_close_it_all_the_same() {
 #[test]
 fn what_happened_while_it_was_forced_closed_counts_when_it_is_let_go() {
     let breaker = consecutive();
-    breaker.force(Forced::Closed, at(0.0));
+    breaker.force(ForcedMode::Closed, at(0.0));
     fail(&breaker, 10, at(0.0));
     assert_eq!(breaker.mode(), Mode::ForcedClosed);
     breaker.release(at(1.0));
@@ -174,18 +174,44 @@ fn what_happened_while_it_was_forced_closed_counts_when_it_is_let_go() {
 }
 
 #[test]
-fn a_restored_mode_is_told_as_such() {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&told);
+fn a_breaker_that_is_reset_is_closed_at_once_and_counts_from_the_beginning() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&heard);
+    let breaker =
+        consecutive().watched(move |change| listener.lock().unwrap().push((change.from, change.to)));
+    fail(&breaker, 5, at(0.0));
+    breaker.reset(at(1.0));
+    breaker.force(ForcedMode::Open, at(2.0));
+    breaker.reset(at(3.0));
+    fail(&breaker, 4, at(4.0));
+    breaker.reset(at(5.0));
+    fail(&breaker, 4, at(6.0));
+    assert_eq!(breaker.mode(), Mode::Closed, "what was counted before counts no more");
+    assert_eq!(
+        *heard.lock().unwrap(),
+        [
+            (Mode::Closed, Mode::Open),
+            (Mode::Open, Mode::Closed),
+            (Mode::Closed, Mode::ForcedOpen),
+            (Mode::ForcedOpen, Mode::Closed),
+            (Mode::Closed, Mode::Closed),
+        ]
+    );
+}
+
+#[test]
+fn a_restored_mode_is_reported_as_restored() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&heard);
     let after = consecutive().watched(move |transition| {
-        heard.lock().unwrap().push((transition.from, transition.to, transition.why, transition.until));
+        listener.lock().unwrap().push((transition.from, transition.to, transition.why, transition.until));
     });
     let forced = consecutive();
-    forced.force(Forced::Open, at(0.0));
+    forced.force(ForcedMode::Open, at(0.0));
     after.restore(&forced.snapshot(at(1.0), wall(1)), at(2.0), wall(2));
     after.restore(&opened().snapshot(at(0.0), wall(0)), at(3.0), wall(0));
     assert_eq!(
-        *told.lock().unwrap(),
+        *heard.lock().unwrap(),
         [
             (Mode::Closed, Mode::ForcedOpen, Why::Restored, None),
             (Mode::ForcedOpen, Mode::Open, Why::Restored, Some(at(33.0))),
@@ -244,7 +270,7 @@ fn the_last_target_rule_can_be_switched_off_and_never_beats_an_operator() {
     fail(&switched_off, 5, at(0.0));
     assert!(switched_off.admit_last(at(29.0)).is_err());
     let forced = consecutive();
-    forced.force(Forced::Open, at(0.0));
+    forced.force(ForcedMode::Open, at(0.0));
     let refused = forced.admit_last(at(1e6)).unwrap_err();
     assert_eq!((refused.mode, refused.until), (Mode::ForcedOpen, None));
 }
@@ -252,15 +278,15 @@ fn the_last_target_rule_can_be_switched_off_and_never_beats_an_operator() {
 #[test]
 fn operators_force_it_and_let_it_go() {
     let breaker = opened();
-    breaker.force(Forced::Closed, at(1.0));
+    breaker.force(ForcedMode::Closed, at(1.0));
     fail(&breaker, 20, at(1.0));
     assert_eq!(breaker.mode(), Mode::ForcedClosed, "it counts but does not open");
-    breaker.force(Forced::Disabled, at(2.0));
+    breaker.force(ForcedMode::Disabled, at(2.0));
     fail(&breaker, 20, at(2.0));
     assert_eq!(breaker.mode(), Mode::Disabled);
     breaker.release(at(3.0));
     assert_eq!(breaker.mode(), Mode::Closed);
-    breaker.force(Forced::Open, at(4.0));
+    breaker.force(ForcedMode::Open, at(4.0));
     assert!(breaker.admit(at(1e9)).is_err());
     breaker.release(at(5.0));
     assert!(breaker.admit(at(5.0)).is_ok());
@@ -284,7 +310,7 @@ fn slow_calls_open_it_where_they_matter() {
 
 #[test]
 fn large_and_timed_windows_open_too() {
-    let calls = WindowPolicy { span: Span::Calls(100), least_calls: 50, failure_rate: 0.5, slow: None };
+    let calls = WindowPolicy { span: Span::Calls(100), min_calls: 50, failure_rate: 0.5, slow: None };
     let large = breaker(BreakerPolicy { window: Some(calls), ..BreakerPolicy::WINDOW });
     fail(&large, 49, at(0.0));
     assert_eq!(large.mode(), Mode::Closed);
@@ -292,7 +318,7 @@ fn large_and_timed_windows_open_too() {
     assert_eq!(large.mode(), Mode::Open);
     let time = WindowPolicy { span: Span::Time(Duration::from_secs(60)), ..calls };
     let timed = breaker(BreakerPolicy {
-        window: Some(WindowPolicy { least_calls: 5, ..time }),
+        window: Some(WindowPolicy { min_calls: 5, ..time }),
         ..BreakerPolicy::WINDOW
     });
     fail(&timed, 4, at(0.0));
@@ -345,9 +371,9 @@ fn a_restart_takes_the_open_time_over_but_never_more_than_the_cap() {
 #[test]
 fn a_forced_mode_survives_a_restart() {
     for (forced, mode) in [
-        (Forced::Open, Mode::ForcedOpen),
-        (Forced::Closed, Mode::ForcedClosed),
-        (Forced::Disabled, Mode::Disabled),
+        (ForcedMode::Open, Mode::ForcedOpen),
+        (ForcedMode::Closed, Mode::ForcedClosed),
+        (ForcedMode::Disabled, Mode::Disabled),
     ] {
         let before = consecutive();
         before.force(forced, at(0.0));
@@ -358,11 +384,11 @@ fn a_forced_mode_survives_a_restart() {
 }
 
 #[test]
-fn every_change_is_told_in_order_and_a_panicking_watcher_breaks_nothing() {
-    let told = Arc::new(Mutex::new(Vec::new()));
-    let heard = Arc::clone(&told);
+fn every_change_is_reported_in_order_and_a_panicking_watcher_breaks_nothing() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&heard);
     let breaker = consecutive().watched(move |transition| {
-        heard.lock().unwrap().push((
+        listener.lock().unwrap().push((
             transition.generation,
             transition.from,
             transition.to,
@@ -374,11 +400,11 @@ fn every_change_is_told_in_order_and_a_panicking_watcher_breaks_nothing() {
     for _ in 0..2 {
         breaker.admit(at(30.0)).unwrap().succeed(at(30.0));
     }
-    breaker.force(Forced::Open, at(31.0));
+    breaker.force(ForcedMode::Open, at(31.0));
     breaker.release(at(32.0));
-    let told = told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let heard = heard.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     assert_eq!(
-        *told,
+        *heard,
         [
             (1, Mode::Closed, Mode::Open, "consecutive"),
             (2, Mode::Open, Mode::Probing, "wait_over"),
@@ -409,17 +435,20 @@ fn a_snapshot_names_the_same_end_before_and_after_it() {
 
 #[test]
 fn a_snapshot_says_why_and_the_transition_shows_the_same_one() {
-    let told: Arc<Mutex<Vec<Transition>>> = Arc::default();
-    let heard = Arc::clone(&told);
-    let breaker = consecutive().watched(move |change| heard.lock().unwrap().push(*change));
+    let heard: Arc<Mutex<Vec<Transition>>> = Arc::default();
+    let listener = Arc::clone(&heard);
+    let breaker = consecutive().watched(move |change| listener.lock().unwrap().push(*change));
     assert_eq!(breaker.snapshot(at(0.0), wall(0)).why, None);
     fail(&breaker, 5, at(0.0));
     let snapshot = breaker.snapshot(at(0.0), wall(0));
     assert_eq!(snapshot.why, Some(Why::Consecutive { failures: 5 }));
-    assert_eq!(told.lock().unwrap()[0].snapshot(at(0.0), wall(0)), snapshot);
-    let restored = consecutive();
-    restored.restore(&snapshot, at(0.0), wall(0));
-    assert_eq!(restored.snapshot(at(0.0), wall(0)).why, snapshot.why, "a restart changes no reason");
+    assert_eq!(heard.lock().unwrap()[0].snapshot(at(0.0), wall(0)), snapshot);
+    let listener = Arc::clone(&heard);
+    let restored = consecutive().watched(move |change| listener.lock().unwrap().push(*change));
+    restored.restore(&snapshot, at(90.0), wall(9));
+    let after = restored.snapshot(at(90.0), wall(9));
+    assert_eq!((after.why, after.since), (snapshot.why, snapshot.since), "a restart changes neither");
+    assert_eq!(heard.lock().unwrap()[1].snapshot(at(90.0), wall(9)), after);
     let newer = serde_json::to_string(&snapshot).unwrap().replace("consecutive", "moon_phase");
     let read: BreakerSnapshot = serde_json::from_str(&newer).unwrap();
     assert_eq!((read.mode, read.why), (Mode::Open, None), "a reason that only a newer program knows");

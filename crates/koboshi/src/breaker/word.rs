@@ -17,7 +17,7 @@
 pub(super) const SMALL_WINDOW: u32 = 16;
 
 /// Streak value of a breaker that was warned by another node.
-const WARY: u64 = 255;
+const WARNED_STREAK: u64 = 255;
 
 const SLOW_AT: u32 = 17;
 const STREAK_AT: u32 = 33;
@@ -33,7 +33,7 @@ const NO_EVIDENCE: u64 = 1;
 
 /// What the word can say about the mode; forced modes are a closed or open one with a note in the slow part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Basic {
+pub(super) enum WordMode {
     Closed,
     Open,
     Probing,
@@ -68,22 +68,22 @@ impl Word {
     }
 
     /// A word without evidence.
-    pub(super) const fn new(mode: Basic, generation: u64) -> Self {
+    pub(super) const fn new(mode: WordMode, generation: u64) -> Self {
         let mode = match mode {
-            Basic::Closed => 0,
-            Basic::Open => 1,
-            Basic::Probing => 2,
-            Basic::Disabled => 3,
+            WordMode::Closed => 0,
+            WordMode::Open => 1,
+            WordMode::Probing => 2,
+            WordMode::Disabled => 3,
         };
         Self((generation & GENERATION_MASK) << GENERATION_AT | mode << MODE_AT | NO_EVIDENCE)
     }
 
-    pub(super) const fn mode(self) -> Basic {
+    pub(super) const fn mode(self) -> WordMode {
         match self.0 >> MODE_AT & 3 {
-            0 => Basic::Closed,
-            1 => Basic::Open,
-            2 => Basic::Probing,
-            _ => Basic::Disabled,
+            0 => WordMode::Closed,
+            1 => WordMode::Open,
+            2 => WordMode::Probing,
+            _ => WordMode::Disabled,
         }
     }
 
@@ -105,13 +105,13 @@ impl Word {
         self.0 >> STREAK_AT & STREAK_MASK
     }
 
-    pub(super) const fn is_wary(self) -> bool {
-        self.streak() == WARY
+    pub(super) const fn is_warned(self) -> bool {
+        self.streak() == WARNED_STREAK
     }
 
     /// The next failure opens; a success makes it forget.
-    pub(super) const fn wary(self) -> Self {
-        Self(self.0 | WARY << STREAK_AT)
+    pub(super) const fn warned(self) -> Self {
+        Self(self.0 | WARNED_STREAK << STREAK_AT)
     }
 
     pub(super) const fn tally(self) -> Tally {
@@ -146,7 +146,7 @@ impl Word {
     pub(super) const fn with(self, seen: CallResult, window: u32) -> Self {
         let streak = match (seen.failed, self.streak()) {
             (false, _) => 0,
-            (true, streak) if streak + 1 < WARY => streak + 1,
+            (true, streak) if streak + 1 < WARNED_STREAK => streak + 1,
             // Neither a long row nor wariness may turn into the other.
             (true, streak) => streak,
         };
@@ -174,37 +174,37 @@ mod tests {
 
     #[test]
     fn a_success_after_successes_changes_nothing() {
-        let mut word = Word::new(Basic::Closed, 7);
+        let mut word = Word::new(WordMode::Closed, 7);
         for _ in 0..10 {
             word = word.with(GOOD, 10);
         }
         assert_eq!(word.with(GOOD, 10), word);
         assert_eq!(word.tally(), Tally { calls: 10, failed: 0, slow: 0 });
-        let only_streak = Word::new(Basic::Closed, 7);
+        let only_streak = Word::new(WordMode::Closed, 7);
         assert_eq!(only_streak.with(GOOD, 0), only_streak);
     }
 
     #[test]
     fn evidence_never_touches_mode_or_generation() {
-        let mut word = Word::new(Basic::Closed, 0x1f_ffff);
+        let mut word = Word::new(WordMode::Closed, 0x1f_ffff);
         for _ in 0..1000 {
             word = word.with(CallResult { failed: true, slow: true }, SMALL_WINDOW);
         }
-        assert_eq!((word.mode(), word.generation(), word.streak()), (Basic::Closed, 0x1f_ffff, 254));
+        assert_eq!((word.mode(), word.generation(), word.streak()), (WordMode::Closed, 0x1f_ffff, 254));
         assert_eq!(word.tally(), Tally { calls: 16, failed: 16, slow: 16 });
     }
 
     #[test]
     fn wariness_lasts_until_a_success() {
-        let wary = Word::new(Basic::Closed, 0).wary();
-        assert!(wary.is_wary() && wary.with(BAD, 0).is_wary());
-        assert!(!wary.with(GOOD, 0).is_wary());
+        let warned = Word::new(WordMode::Closed, 0).warned();
+        assert!(warned.is_warned() && warned.with(BAD, 0).is_warned());
+        assert!(!warned.with(GOOD, 0).is_warned());
     }
 
     #[test]
     fn generations_wrap() {
-        assert!(Word::new(Basic::Open, 1 << 21).is_of(0));
-        assert!(!Word::new(Basic::Open, 3).is_of(4));
+        assert!(Word::new(WordMode::Open, 1 << 21).is_of(0));
+        assert!(!Word::new(WordMode::Open, 3).is_of(4));
     }
 
     proptest! {
@@ -212,7 +212,7 @@ mod tests {
         fn the_register_is_a_queue_of_the_last_calls(
             window in 1..=SMALL_WINDOW, calls in proptest::collection::vec((any::<bool>(), any::<bool>()), 0..60),
         ) {
-            let mut word = Word::new(Basic::Closed, 5);
+            let mut word = Word::new(WordMode::Closed, 5);
             for (index, (failed, slow)) in calls.iter().enumerate() {
                 word = word.with(CallResult { failed: *failed, slow: *slow }, window);
                 let seen = &calls[..=index];
@@ -220,7 +220,7 @@ mod tests {
                 let count = |pick: fn(&(bool, bool)) -> bool| u32::try_from(last.iter().filter(|call| pick(call)).count()).unwrap();
                 let expected = Tally { calls: u32::try_from(last.len()).unwrap(), failed: count(|c| c.0), slow: count(|c| c.1) };
                 prop_assert_eq!(word.tally(), expected);
-                prop_assert_eq!((word.mode(), word.generation()), (Basic::Closed, 5));
+                prop_assert_eq!((word.mode(), word.generation()), (WordMode::Closed, 5));
             }
         }
     }

@@ -1,8 +1,8 @@
-//! One protected call, from the first attempt to the last word.
+//! One protected call, from the first attempt to its end.
 //!
-//! This puts the parts together for programs that want to protect a call in a few lines: breakers decide who may be
+//! This puts the parts together for programs that want to protect a call in a few lines: breakers decide which target may be
 //! asked, [`remedy`](fn@remedy) what to do about a fault, the budget what it may cost. It is a state
-//! machine that is told the time and never sleeps, so the same ten lines serve threads, every async runtime and
+//! machine that gets the time as an argument and never sleeps, so the same ten lines serve threads, every async runtime and
 //! tests on a clock of their own:
 //!
 //! ```
@@ -46,7 +46,7 @@
 //! Where no target may be asked it says so at once and does not wait:
 //!
 //! ```
-//! # use koboshi::breaker::{Breaker, BreakerPolicy, Forced, Mode};
+//! # use koboshi::breaker::{Breaker, BreakerPolicy, ForcedMode, Mode};
 //! # use koboshi::budget::{RetryShare, SharePolicy};
 //! # use koboshi::call::{Call, End};
 //! # use koboshi::chance::Seed;
@@ -56,14 +56,14 @@
 //! # let breakers = [std::sync::Arc::new(Breaker::new(BreakerPolicy::BOTH, Seed::new(1), Moment::START)?)];
 //! # let share = RetryShare::new(SharePolicy::default(), Moment::START);
 //! # let policy = RemedyPolicy::default();
-//! breakers[0].force(Forced::Open, Moment::START);
+//! breakers[0].force(ForcedMode::Open, Moment::START);
 //! let call = Call::new(&breakers, &share, &policy, Seed::new(2));
 //! let end = call.run(|| Moment::START, |_pause| {}, |_target| Ok::<_, Fault>("never asked")).unwrap_err();
 //! assert!(matches!(end, End::Refused(refused) if refused.mode == Mode::ForcedOpen));
 //! # Ok::<(), koboshi::breaker::BreakerPolicyError>(())
 //! ```
 //!
-//! *Not here*: cooldowns and gates. Who knows of them tells which targets are out of the question ([`Call::bar`]). A caller that must wait for
+//! *Not here*: cooldowns and gates. A caller that knows of them excludes those targets ([`Call::bar`]). A caller that must wait for
 //! something else before it may send, such as room at a gate, takes two steps in place of [`Call::next`]: [`Call::choose`] names the
 //! target and takes nothing, [`Call::admit`] takes the permit of its breaker when everything else is there. So no probe is held up by a wait.
 //! Trimming, re-asking and degrading only the caller can do: [`Call::failed`] returns the remedy, and the call is over,
@@ -75,30 +75,33 @@
 //!
 //! # Events
 //!
-//! The remedy that [`Call::failed`] returns, and what the breakers tell their watchers.
+//! The remedy that [`Call::failed`] returns, and what the breakers report to their watchers.
 //!
 //! # Anti-patterns
 //!
 //! - A client library that retries below this: three times three is nine.
 //! - A new [`RetryShare`] per call.
-//! - Sending twice what may be done once only: tools and payments are not repeated by anyone but their owner.
+//! - Sending twice what may be done only once: whether a tool call or a payment may be repeated is for its owner to
+//!   decide.
 
 #[cfg(feature = "clock")]
 mod calls;
 mod run;
+mod step;
 
 use std::ops::Deref;
 use std::time::Duration;
 
-use crate::breaker::{Breaker, Mode, Outcome, Permit, Refused};
+use crate::breaker::{Breaker, Mode, Outcome, Refused};
 use crate::budget::{AttemptCount, RetryShare};
 use crate::chance::Seed;
-use crate::fault::{Fault, IntoFault, Kind};
+use crate::fault::{Fault, IntoFault};
 use crate::remedy::{History, Remaining, Remedy, RemedyPolicy, remedy};
 use crate::time::Moment;
 
 #[cfg(feature = "clock")]
 pub use calls::Calls;
+pub use step::{Attempt, Candidate, Choice, End, Failed, Next, Pause};
 
 /// One protected call over an ordered list of targets. `B` is how the breakers are held: by reference, or by `Arc`
 /// where an attempt must outlive the caller, as a stream does.
@@ -118,7 +121,7 @@ pub struct Call<'a, B> {
     pause: Option<Pause>,
     /// Every attempt that failed, in order.
     failed: Vec<Failed>,
-    /// Targets that are out of the question.
+    /// Targets that the caller excluded.
     barred: Vec<usize>,
     /// Targets that are asked after all others.
     deferred: Vec<usize>,
@@ -127,115 +130,6 @@ pub struct Call<'a, B> {
     trims: u32,
     paid: bool,
     over: bool,
-}
-
-/// An attempt that failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failed {
-    /// On which target: its place in the list.
-    pub target: usize,
-    /// How.
-    pub fault: Box<Fault>,
-}
-
-/// What to do next.
-#[derive(Debug)]
-#[must_use]
-pub enum Next<B: Deref<Target = Breaker>> {
-    /// Send to the target, and tell how it ended.
-    Try(Attempt<B>),
-    /// Say so, pause, and ask again.
-    Pause(Pause),
-    /// Give up.
-    Over(End),
-}
-
-/// What to do next, before a permit is taken.
-#[derive(Debug)]
-#[must_use]
-pub enum Choice {
-    /// This target may be asked; [`Call::admit`] takes the permit.
-    Target(Candidate),
-    /// Say so, pause, and ask again.
-    Pause(Pause),
-    /// Give up.
-    Over(End),
-}
-
-/// A target that may be asked now. It holds nothing: another call may take the permit first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Candidate {
-    target: usize,
-    /// No other target is left.
-    last_target: bool,
-}
-
-impl Candidate {
-    /// Which target it is: its place in the list.
-    #[must_use]
-    pub const fn target(&self) -> usize {
-        self.target
-    }
-}
-
-/// A pause before the same target is tried again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pause {
-    /// How long.
-    pub length: Duration,
-    /// Number of the attempt on this target that follows, from 1.
-    pub attempt: u32,
-    /// The most attempts on this target.
-    pub most: u32,
-    /// What made it necessary.
-    pub why: Kind,
-}
-
-/// How a call ended that did not succeed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum End {
-    /// Every attempt that was made failed; the last one is at the end.
-    #[error("{} attempts failed, the last with {}", .0.len(), .0.last().map_or("nothing", |last| last.fault.kind.name()))]
-    Failed(Vec<Failed>),
-    /// No target was asked: every breaker refused. This one lets calls through first.
-    #[error(transparent)]
-    Refused(Refused),
-    /// No target was asked: the deadline had passed, or the list of targets is empty.
-    #[error("nothing was tried: the deadline had passed, or there is no target")]
-    Nothing,
-}
-
-impl End {
-    /// The last fault, if a target was asked.
-    #[must_use]
-    pub fn fault(&self) -> Option<&Fault> {
-        match self {
-            Self::Failed(failed) => failed.last().map(|last| last.fault.as_ref()),
-            Self::Refused(_) | Self::Nothing => None,
-        }
-    }
-}
-
-/// One attempt on one target. Dropped without a word, it says nothing about the target.
-#[derive(Debug)]
-#[must_use]
-pub struct Attempt<B: Deref<Target = Breaker>> {
-    target: usize,
-    permit: Permit<B>,
-}
-
-impl<B: Deref<Target = Breaker>> Attempt<B> {
-    /// Which target to send to: its place in the list.
-    #[must_use]
-    pub const fn target(&self) -> usize {
-        self.target
-    }
-
-    /// It succeeded. For a stream: when it ends, not when it begins.
-    pub fn succeeded(self, now: Moment) {
-        self.permit.succeed(now);
-    }
 }
 
 impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
@@ -263,21 +157,21 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         }
     }
 
-    /// Something lesser than an answer of the chain is left to give: [`Remedy::Degrade`] is possible.
+    /// A lesser answer than the chain's can still be given: [`Remedy::Degrade`] is possible.
     #[must_use]
     pub const fn or_lesser(mut self) -> Self {
         self.lesser = true;
         self
     }
 
-    /// This target is out of the question: it rests, or its limits are used up.
+    /// This target is excluded: it is in cooldown, or its limits are used up.
     pub fn bar(&mut self, target: usize) {
         if !self.barred.contains(&target) {
             self.barred.push(target);
         }
     }
 
-    /// Whether a target is out of the question.
+    /// Whether a target was excluded.
     #[must_use]
     pub fn is_barred(&self, target: usize) -> bool {
         self.barred.contains(&target)
@@ -301,7 +195,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         self.over = false;
     }
 
-    /// The attempts that failed so far, in order.
+    /// The attempts that have failed, in order.
     #[must_use]
     pub fn failures(&self) -> &[Failed] {
         &self.failed
@@ -375,21 +269,23 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
             self.paid = true;
             self.share.deposit();
         }
-        Ok(Attempt { target, permit })
+        Ok(Attempt { target, permit, has_content: false })
     }
 
     /// The attempt failed like this. Says what is done about it; where that is `Trim`, `Reask`, `Degrade` or `Stop`,
     /// the call is over and the rest is the caller's.
     pub fn failed(&mut self, attempt: Attempt<B>, fault: impl IntoFault, now: Moment) -> Remedy {
         let (target, fault) = (attempt.target, fault.into_fault());
+        let silence = attempt.silence(now);
         attempt.permit.record(Outcome::of(&fault), now);
         self.spent.on_target = self.spent.on_target.saturating_add(1);
         self.spent.in_all = self.spent.in_all.saturating_add(1);
-        let chosen = self.decide(&fault, now);
+        let chosen = self.decide(&fault, silence, now);
         match chosen {
             Remedy::Again { after } | Remedy::Wait { after, .. } => {
-                let (attempt, most) = (self.spent.on_target.saturating_add(1), self.policy.backoff.attempts);
-                self.pause = Some(Pause { length: after, attempt, most, why: fault.kind });
+                let (attempt, max_attempts) =
+                    (self.spent.on_target.saturating_add(1), self.policy.backoff.attempts);
+                self.pause = Some(Pause { length: after, attempt, max_attempts, why: fault.kind });
             }
             Remedy::Elsewhere => self.turn_to(target.saturating_add(1)),
             _ => self.over = true,
@@ -398,7 +294,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         chosen
     }
 
-    fn decide(&self, fault: &Fault, now: Moment) -> Remedy {
+    fn decide(&self, fault: &Fault, silence: Option<Duration>, now: Moment) -> Remedy {
         let left =
             Remaining { attempts: self.attempts_left(), others: self.others_left(now), lesser: self.lesser };
         let others = left.others > 0;
@@ -409,6 +305,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
             trims: self.trims,
             deadline: self.deadline,
             retry_paid: self.share.withdraw(now),
+            silence,
         };
         let seed = self.seed.nth(u64::from(self.spent.in_all));
         let chosen = remedy(fault, &history, left, self.policy, now, seed);
@@ -520,8 +417,9 @@ mod tests {
 
     use super::*;
     use crate::backoff::Jitter;
-    use crate::breaker::{BreakerPolicy, Forced};
+    use crate::breaker::{BreakerPolicy, ForcedMode};
     use crate::budget::SharePolicy;
+    use crate::fault::Kind;
 
     /// A world with a clock of its own: targets answer by script, pauses move the clock.
     struct World {
@@ -597,9 +495,13 @@ mod tests {
         let end = world.run(|_| Err(Kind::Unavailable)).unwrap_err();
         assert_eq!(end.fault().map(|fault| fault.kind), Some(Kind::Unavailable));
         assert_eq!(*world.sent.borrow(), [0, 0, 0]);
-        let told: Vec<_> =
-            world.pauses.borrow().iter().map(|pause| (pause.attempt, pause.most, pause.why)).collect();
-        assert_eq!(told, [(2, 3, Kind::Unavailable), (3, 3, Kind::Unavailable)]);
+        let pauses: Vec<_> = world
+            .pauses
+            .borrow()
+            .iter()
+            .map(|pause| (pause.attempt, pause.max_attempts, pause.why))
+            .collect();
+        assert_eq!(pauses, [(2, 3, Kind::Unavailable), (3, 3, Kind::Unavailable)]);
         assert!(matches!(end, End::Failed(all) if all.len() == 3), "every attempt's fault is kept");
     }
 
@@ -608,6 +510,20 @@ mod tests {
         let world = World::new(2).rich();
         assert_eq!(world.run(|target| if target == 0 { Err(Kind::Unavailable) } else { Ok(()) }), Ok(()));
         assert_eq!(*world.sent.borrow(), [0, 0, 1]);
+    }
+
+    #[test]
+    fn a_target_that_fails_after_a_long_silence_is_not_asked_again() {
+        let world = World::new(2).rich();
+        let answer = |target| {
+            if target == 1 {
+                return Ok(());
+            }
+            world.now.set(world.now.get().after(Duration::from_secs(30)));
+            Err(Kind::ConnectionClosed)
+        };
+        assert_eq!(world.run(answer), Ok(()));
+        assert_eq!(*world.sent.borrow(), [0, 1]);
     }
 
     #[test]
@@ -693,13 +609,13 @@ mod tests {
     #[test]
     fn open_targets_are_no_others() {
         let world = World::new(2).rich();
-        world.breakers[1].force(Forced::Open, Moment::START);
+        world.breakers[1].force(ForcedMode::Open, Moment::START);
         assert!(world.run(|_| Err(Kind::Unavailable)).is_err());
         assert_eq!(*world.sent.borrow(), [0, 0, 0], "alone it gets all its attempts");
     }
 
     #[test]
-    fn open_targets_are_skipped_and_asked_at_a_pace_when_nobody_else_is_left() {
+    fn open_targets_are_skipped_and_asked_at_a_pace_when_no_other_is_left() {
         let world = World::new(2).rich();
         world.open(0);
         assert_eq!(world.run(|_| Ok(())), Ok(()));
@@ -712,9 +628,9 @@ mod tests {
     }
 
     #[test]
-    fn where_every_breaker_refuses_the_soonest_is_told() {
+    fn where_every_breaker_refuses_the_soonest_is_named() {
         let world = World::new(2);
-        world.breakers[0].force(Forced::Open, Moment::START);
+        world.breakers[0].force(ForcedMode::Open, Moment::START);
         world.open(1);
         let end = world.run(|_| Ok(())).unwrap_err();
         assert!(
@@ -750,7 +666,7 @@ mod tests {
         let Next::Try(attempt) = call.next(at(0)) else { panic!("an attempt") };
         assert_eq!(attempt.target(), 1);
         let remedy = call.failed(attempt, Fault::of(Kind::Unauthorized, "test"), at(0));
-        assert_eq!(remedy, Remedy::Stop, "nobody else is left");
+        assert_eq!(remedy, Remedy::Stop, "no other target is left");
         let mut call = Call::new(&world.breakers, &world.share, &world.policy, Seed::new(3));
         (0..3).for_each(|target| call.bar(target));
         assert!(matches!(call.next(at(0)), Next::Over(End::Nothing)));
@@ -767,7 +683,7 @@ mod tests {
         assert_eq!((first.target(), world.breakers[0].mode()), (0, Mode::Open), "nothing was taken");
         let probe = call.admit(first, at(60)).unwrap();
         assert_eq!(other.admit(second, at(60)).unwrap_err().mode, Mode::Probing);
-        assert!(matches!(other.choose(at(60)), Choice::Over(End::Refused(_))), "nobody else is left");
+        assert!(matches!(other.choose(at(60)), Choice::Over(End::Refused(_))), "no other target is left");
         probe.succeeded(at(60));
     }
 
@@ -793,7 +709,7 @@ mod tests {
                     let remedy = call.failed(attempt, fault, at(0));
                     call.go_on(remedy);
                 }
-                Next::Pause(_) => panic!("nobody waits for a re-ask"),
+                Next::Pause(_) => panic!("a re-ask needs no pause"),
                 Next::Over(_) => break,
             }
         }

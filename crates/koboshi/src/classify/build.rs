@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use serde_saphyr::Location;
 
-use super::lexicon::{Clause, Lexicon, MOST_CLAUSES, RuleTerm};
+use super::lexicon::{Clause, Lexicon, MAX_CLAUSES, RuleTerm};
 use super::mistakes;
 use super::plain::plain;
 use super::rulefile::{FaultRule, Line, RuleError, RuleFile, ToolRule};
-use super::ruleset::{CATEGORIES, Conclusion, Fact, NO_STATUS, OwnCategory, Reported, Rule, Rules};
+use super::ruleset::{CATEGORIES, Conclusion, Fact, NO_STATUS, OwnCategory, Rule, Rules, ToolConclusion};
 use crate::fault::{Confidence, Kind, Origin, Scope, Sub};
 
 /// One table while it is being merged: rules with the file each came from.
@@ -219,7 +219,7 @@ impl Builder {
     fn tool_table(
         &mut self,
         rules: &Table<ToolRule>,
-    ) -> Result<(Vec<Rule<Reported>>, BTreeMap<Arc<str>, OwnCategory>), RuleError> {
+    ) -> Result<(Vec<Rule<ToolConclusion>>, BTreeMap<Arc<str>, OwnCategory>), RuleError> {
         let mut own = BTreeMap::new();
         let mut table = Vec::new();
         for (file, rule) in rules {
@@ -240,7 +240,7 @@ impl Builder {
                 code: Vec::new(),
                 unless: self.lines(file, &rule.unless)?,
                 has_patterns: false,
-                then: Reported { category, same: rule.same, alone: rule.alone },
+                then: ToolConclusion { category, same: rule.same, alone: rule.alone },
             });
         }
         for (file, rule) in rules {
@@ -328,7 +328,7 @@ impl Builder {
             return Ok(*clause);
         }
         let next = usize::from(first_clause()) + self.clauses.len();
-        if next >= MOST_CLAUSES {
+        if next >= MAX_CLAUSES {
             return Err(mistakes::too_many(file, location));
         }
         let clause = Clause::try_from(next).unwrap_or(Clause::MAX);

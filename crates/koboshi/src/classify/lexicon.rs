@@ -20,7 +20,7 @@ pub(crate) type Clause = u16;
 const WORDS: usize = 16;
 
 /// How many distinct clauses a rule set may hold.
-pub(crate) const MOST_CLAUSES: usize = WORDS * 64;
+pub(crate) const MAX_CLAUSES: usize = WORDS * 64;
 
 /// Which clauses hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

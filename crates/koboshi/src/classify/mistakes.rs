@@ -2,7 +2,7 @@
 
 use serde_saphyr::Location;
 
-use super::lexicon::{LexiconError, MOST_CLAUSES};
+use super::lexicon::{LexiconError, MAX_CLAUSES};
 use super::rulefile::{Line, RuleError, error_at, nearest};
 use super::ruleset::CATEGORIES;
 
@@ -93,8 +93,8 @@ pub(super) fn too_many(file: &str, location: Location) -> RuleError {
     error_at(
         file,
         location,
-        format!("too many different lines: {MOST_CLAUSES} are the most"),
-        format!("異なる条件の行が多すぎます（最大 {MOST_CLAUSES} 行）"),
+        format!("too many different lines: {MAX_CLAUSES} are the most"),
+        format!("異なる条件の行が多すぎます（最大 {MAX_CLAUSES} 行）"),
     )
 }
 

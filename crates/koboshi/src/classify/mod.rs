@@ -1,4 +1,4 @@
-//! What failed, read from whatever is at hand: a provider's answer, an agent's log, a tool's output.
+//! What failed, read from one of three sources: a provider's answer, an agent's log, a tool's output.
 //!
 //! Three readers, one way of working. A reader first finds the *evidence* by structure (an error object, a
 //! finish reason, the last event of a log, the line that reports the failure), then the rules say what it
@@ -74,15 +74,15 @@ pub struct Classifier {
     rules: Rules,
     zones: TimeZoneDatabase,
     redactor: Redactor,
-    voices: log::Voices,
+    log_concepts: log::LogConcepts,
 }
 
 impl Classifier {
     /// A classifier with these rules; zone names are looked up in `zones`.
     #[must_use]
     pub fn new(rules: Rules, zones: TimeZoneDatabase) -> Self {
-        let voices = log::Voices::of(&rules);
-        Self { rules, zones, redactor: Redactor::new(), voices }
+        let log_concepts = log::LogConcepts::of(&rules);
+        Self { rules, zones, redactor: Redactor::new(), log_concepts }
     }
 
     /// The rules in use.
@@ -95,12 +95,12 @@ impl Classifier {
         Clock { now, zones: &self.zones }
     }
 
-    /// Words of a provider, fit to be kept: without what they repeat of the request.
-    fn said(&self, text: &str) -> String {
+    /// A provider's message with secrets and echoes of the request taken out.
+    fn provider_text(&self, text: &str) -> String {
         self.detail(&without_echoes(text))
     }
 
-    /// Words of the other side, fit to be kept.
+    /// A message of the other side with secrets taken out.
     fn detail(&self, text: &str) -> String {
         self.redactor.excerpt(text, DETAIL_CHARS)
     }

@@ -30,8 +30,8 @@
 //! expression over the plain text. `code:` is like `when:`, but looks only at identifiers (codes, types,
 //! reasons), not at sentences.
 //!
-//! This module reads a file into plain data and says exactly where it is wrong. Making it fast is
-//! [`ruleset`](super::ruleset)'s business.
+//! This module reads a file into plain data and says exactly where it is wrong. Compiling it is
+//! [`ruleset`](super::ruleset)'s job.
 
 use serde::Deserialize;
 use serde_saphyr::{Location, Spanned};
@@ -155,11 +155,11 @@ pub(crate) fn read(source: RuleSource<'_>) -> Result<RuleFile, RuleError> {
     }
     serde_saphyr::from_str(source.text).map_err(|error| {
         let location = error.location().unwrap_or(Location::UNKNOWN);
-        let said = first_line(&error.without_snippet().to_string());
-        // The place is said beside the message: cut off there, it would take the closing bracket with it.
-        let bare = said.rfind(" at line ").and_then(|end| said.get(..end)).unwrap_or(&said);
+        let text = first_line(&error.without_snippet().to_string());
+        // The message names the place as well, and the place is shown beside it: the text is cut before it.
+        let bare = text.rfind(" at line ").and_then(|end| text.get(..end)).unwrap_or(&text);
         let ja = format!("ルールファイルとして読み取れません（{bare}）");
-        error_at(source.name, location, said, ja)
+        error_at(source.name, location, text, ja)
     })
 }
 

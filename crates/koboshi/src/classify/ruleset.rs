@@ -1,8 +1,8 @@
 //! Rules compiled into tables that decide in microseconds.
 //!
 //! Each table keeps its order: the first rule that holds decides. A rule asks for a status, for clauses of
-//! the [`Lexicon`], and for facts about the input that no word can tell. How files become tables is
-//! [`build`](super::build)'s business.
+//! the [`Lexicon`], and for facts about the input that no word shows. How files become tables is
+//! [`build`](super::build)'s job.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ pub(crate) struct Conclusion {
 
 /// What a rule of the tool table concludes.
 #[derive(Debug, Clone)]
-pub(crate) struct Reported {
+pub(crate) struct ToolConclusion {
     pub(crate) category: Arc<str>,
     /// Whether the same call may be made again, where the rule differs from its category.
     pub(crate) same: Option<bool>,
@@ -135,7 +135,7 @@ pub struct Rules {
     pub(crate) provider: Vec<Rule<Conclusion>>,
     pub(crate) finish: Vec<Rule<Conclusion>>,
     pub(crate) process: Vec<Rule<Conclusion>>,
-    pub(crate) tool: Vec<Rule<Reported>>,
+    pub(crate) tool: Vec<Rule<ToolConclusion>>,
     pub(super) own_categories: BTreeMap<Arc<str>, OwnCategory>,
 }
 
@@ -191,6 +191,11 @@ impl Rules {
 }
 
 impl Rule<Conclusion> {
+    /// Whether words decide, and not a status alone.
+    pub(crate) fn has_words(&self) -> bool {
+        !self.when.is_empty()
+    }
+
     /// The fault that this rule concludes.
     pub(crate) fn fault(&self) -> Fault {
         let then = &self.then;
@@ -220,12 +225,12 @@ mod tests {
         Rules::builtin().unwrap().lexicon.prove().unwrap();
     }
 
-    /// Words that no rule asks for are dead weight, and look as if they were read.
+    /// Words that no rule asks for are never used, though a reader would think that they are.
     #[test]
     fn every_built_in_concept_is_used() {
         const ASKED_BY_CODE: &[&str] = &[
             "retry_pause", "foreign", "wrapper", "hint", "work", "prose", "limit_word", "run_failed",
-            "disk_full",
+            "disk_full", "program",
         ];
         let text: String = BUILTIN.iter().map(|source| source.text).collect();
         let rules = Rules::builtin().unwrap();

@@ -1,8 +1,9 @@
 //! The fault behind a cooldown, as far as it is stored and shared.
 //!
-//! A client that comes while a target is in cooldown is told the same error as the client before it: the same kind, the same finer reason.
-//! The sentence that was said is kept beside it, in the record's `detail`. Records of an older version have no cause, and one that a
-//! newer version wrote may hold a kind that is not known here: both are read as "not known", and the class still says something.
+//! A client that comes while a target is in cooldown gets the same error as the client before it: the same kind, the
+//! same finer reason. The provider's sentence is kept beside it, in the record's `detail`. Records of an older version
+//! have no cause, and one that a newer version wrote may hold a kind that is unknown here: both are read as "not
+//! known", and the class is used instead.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -46,7 +47,7 @@ impl Cause {
         Some(Self { kind, sub, status: None })
     }
 
-    /// The fault again, with what was said.
+    /// The fault again, with the provider's sentence.
     #[must_use]
     pub fn fault(self, rule: &str, detail: &str) -> Fault {
         let mut fault = Fault::of(self.kind, rule);

@@ -1,10 +1,10 @@
-//! Why something rests: the classes, each with its own length, growth and end.
+//! Why a key is in cooldown: the classes, each with its own length, growth and end.
 
 use serde::{Deserialize, Serialize};
 
 use crate::fault::{Fault, Kind};
 
-/// Why something rests. Each class has a policy of its own.
+/// Why a key is in cooldown. Each class has a policy of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -12,12 +12,12 @@ use jiff::Timestamp;
 use crate::chance::Seed;
 use crate::fault::{Confidence, Fault};
 use crate::time::scaled;
-use crate::wait::{Form, Wait};
+use crate::wait::{Form, Wait, WaitZone};
 
-use super::{Cause, Class, Cleared, Cooldown, CooldownPolicy, Rest};
+use super::{Cause, Class, ClearMark, Cooldown, CooldownPolicy, Rest};
 
 /// Details longer than this are cut: they are for one line of a status page.
-const LONGEST_DETAIL: usize = 300;
+const MAX_DETAIL_BYTES: usize = 300;
 
 /// A failure, as far as resting is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,11 +28,11 @@ pub struct Failure {
     pub wait: Option<Wait>,
     /// Trying again cannot help: park it at once.
     pub stop: bool,
-    /// When the failed attempt began, if known. One that began before the rest was set tells nothing new.
+    /// When the failed attempt began, if known. One that began before the rest was set says nothing new.
     pub started: Option<Timestamp>,
     /// How long it had run, if known. After a healthy run the failures before it are forgotten.
     pub ran: Option<Duration>,
-    /// What was said, already redacted.
+    /// The provider's sentence, already redacted.
     pub detail: String,
     /// The fault, as far as it is kept.
     pub cause: Option<Cause>,
@@ -61,38 +61,38 @@ impl Failure {
     }
 }
 
-/// Where a key stands.
+/// The state of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Standing<'a> {
-    /// Nothing is known against it.
+    /// No failure is known.
     Free,
-    /// It rests.
+    /// The key is in cooldown.
     Cooling {
         /// Why and since when.
         rest: &'a Rest,
         /// Until when, as seen from now.
         until: Timestamp,
     },
-    /// The rest is over and nothing was sent since. One call should go first.
+    /// The cooldown is over and nothing was sent since. One call should go first.
     Due(&'a Rest),
     /// A person must resume it.
     Parked(&'a Rest),
 }
 
 impl Cooldown {
-    /// Where the key stands.
+    /// The state of the key.
     #[must_use]
     pub fn standing(&self, now: Timestamp) -> Standing<'_> {
         if let Some(rest) = self.rest.as_ref().filter(|rest| rest.parked) {
             return Standing::Parked(rest);
         }
-        let both = [&self.told, &self.rest];
+        let both = [&self.by_operator, &self.rest];
         let running =
             both.into_iter().flatten().map(|rest| (rest.ends(now), rest)).filter(|(until, _)| now < *until);
         match (running.max_by_key(|(until, _)| *until), &self.rest) {
             (Some((until, rest)), _) => Standing::Cooling { rest, until },
-            // What a person told ends without a word: nothing is wrong with the key.
+            // A cooldown that an operator set ends silently: nothing is wrong with the key.
             (None, Some(rest)) => Standing::Due(rest),
             (None, None) => Standing::Free,
         }
@@ -117,11 +117,14 @@ impl Cooldown {
         let streak = *streak;
 
         let own = policy.class(class);
-        let too_often = own.and_then(|own| own.park_after).is_some_and(|most| streak >= most);
+        let too_often = own.and_then(|own| own.park_after).is_some_and(|max| streak >= max);
         let guess = own.map(|own| guessed(own.rest(streak), own.cap, streak, policy.jitter, seed));
         let length = match (wait.map(|wait| policy.stated(&wait)), guess) {
-            // An error of its own that speaks of a wait: weak evidence, so it may only lengthen.
-            (Some(stated), Some(guess)) if class == Class::Error => stated.max(guess),
+            // An error of its own that speaks of a wait: weak evidence, so it may only lengthen. So is a time without a zone that has
+            // passed: in the zone that was meant it may be ahead.
+            (Some(stated), Some(guess)) if class == Class::Error || wait.is_some_and(is_doubtful) => {
+                stated.max(guess)
+            }
             (Some(stated), _) => stated,
             (None, guess) => guess.unwrap_or(Duration::ZERO),
         };
@@ -131,6 +134,7 @@ impl Cooldown {
             set: now,
             since: before.as_ref().map_or(now, |rest| rest.since),
             class,
+            stated: wait.is_some(),
             fixed: wait.is_some_and(|wait| wait.form != Form::Countdown),
             streaks,
             detail: cut(&failure.detail),
@@ -142,7 +146,7 @@ impl Cooldown {
         });
     }
 
-    /// Takes in that a provider stated until when it is not there. That is no series of failures: nothing grows, and nothing is parked.
+    /// Records the time until which a provider says that it is unavailable. That is no series of failures: no streak grows, and nothing is parked.
     pub fn rest_until(&mut self, fault: &Fault, until: Timestamp, now: Timestamp) {
         let before = self.rest.take();
         let rest = Rest {
@@ -151,6 +155,7 @@ impl Cooldown {
             set: now,
             since: before.as_ref().map_or(now, |rest| rest.since),
             class: Class::of(fault),
+            stated: fault.wait.is_some(),
             fixed: fault.wait.is_some_and(|wait| wait.form != Form::Countdown),
             streaks: BTreeMap::new(),
             detail: cut(&fault.detail),
@@ -162,10 +167,10 @@ impl Cooldown {
         });
     }
 
-    /// A healthy run ends the series of failures, everywhere; a rest that still runs goes on.
+    /// A healthy run ends the series of failures, everywhere; a cooldown that still runs is kept.
     fn forget_streaks(&mut self, now: Timestamp) {
         let Some(rest) = self.rest.take() else { return };
-        self.clear(Cleared { at: now, by_person: false });
+        self.clear(ClearMark { at: now, by_person: false });
         if rest.parked || now < rest.ends(now) {
             self.rest = Some(Rest { streaks: BTreeMap::new(), since: now, ..rest });
         }
@@ -179,19 +184,20 @@ impl Cooldown {
         if rest.parked || started.is_some_and(|started| started < rest.set) {
             return false;
         }
-        self.clear(Cleared { at: now, by_person: false });
+        self.clear(ClearMark { at: now, by_person: false });
         true
     }
 
-    /// A person lets it rest until then, whatever was known before.
+    /// An operator puts the key into cooldown until then, whatever was known before.
     pub fn cool(&mut self, until: Timestamp, detail: &str, now: Timestamp) {
-        self.clear(Cleared { at: now, by_person: true });
-        self.told = Some(Rest {
+        self.clear(ClearMark { at: now, by_person: true });
+        self.by_operator = Some(Rest {
             parked: false,
             until,
             set: now,
             since: now,
             class: Class::Operator,
+            stated: false,
             fixed: true,
             streaks: BTreeMap::new(),
             detail: cut(detail),
@@ -202,15 +208,15 @@ impl Cooldown {
     /// A person resumes it, whatever was known before. Says whether there was anything to resume.
     pub fn resume(&mut self, now: Timestamp) -> bool {
         let rested = self.standing(now) != Standing::Free;
-        self.clear(Cleared { at: now, by_person: true });
+        self.clear(ClearMark { at: now, by_person: true });
         rested
     }
 
-    /// A person resumes something wider: what was learned about this key ends too, and what a person told stays.
+    /// An operator resumes something wider: what was learned about this key ends too, and a cooldown that an operator set stays.
     pub fn resume_learned(&mut self, now: Timestamp) -> bool {
-        let told = self.told.take();
+        let by_operator = self.by_operator.take();
         let rested = self.resume(now);
-        self.told = told;
+        self.by_operator = by_operator;
         rested
     }
 
@@ -218,33 +224,38 @@ impl Cooldown {
     #[must_use]
     pub fn resumed_at(&self) -> Option<Timestamp> {
         let cleared = self.cleared.filter(|cleared| cleared.by_person)?;
-        let is_resumed = self.told.as_ref().is_none_or(|told| told.set < cleared.at);
+        let is_resumed = self.by_operator.as_ref().is_none_or(|rest| rest.set < cleared.at);
         is_resumed.then_some(cleared.at)
     }
 }
 
 impl Rest {
-    /// Whether a failure of this class tells nothing new: its attempt began before the rest was set.
+    /// Whether a failure of this class says nothing new: its attempt began before the rest was set.
     fn knows(&self, class: Class, started: Option<Timestamp>) -> bool {
         self.streaks.contains_key(&class) && started.is_some_and(|started| started < self.set)
     }
 
-    /// Whether this rest goes on where `new` would end it sooner.
+    /// Whether this cooldown is kept where `new` would end it sooner.
     fn outlasts(&self, new: &Self, now: Timestamp) -> bool {
         !new.parked && (self.parked || self.ends(now) > new.until)
     }
 }
 
-/// The first rest is exact, later ones are spread so that keys do not wake together. The cap holds in the end.
+/// The first cooldown is exact, later ones are spread so that keys do not wake together. The cap holds in the end.
 fn guessed(rest: Duration, cap: Duration, streak: u32, jitter: f64, seed: Seed) -> Duration {
     if streak <= 1 {
         return rest;
     }
-    let most = rest.saturating_add(scaled(rest, jitter));
-    seed.nth(u64::from(streak)).between(rest, most).min(cap)
+    let max = rest.saturating_add(scaled(rest, jitter));
+    seed.nth(u64::from(streak)).between(rest, max).min(cap)
 }
 
 fn cut(detail: &str) -> String {
-    let end = (0..=LONGEST_DETAIL.min(detail.len())).rev().find(|end| detail.is_char_boundary(*end));
+    let end = (0..=MAX_DETAIL_BYTES.min(detail.len())).rev().find(|end| detail.is_char_boundary(*end));
     detail.get(..end.unwrap_or(0)).unwrap_or_default().to_owned()
+}
+
+/// Whether a time that has passed may be one of another zone.
+fn is_doubtful(wait: Wait) -> bool {
+    wait.after.is_zero() && wait.zone == WaitZone::Assumed
 }

@@ -1,4 +1,4 @@
-//! What a cooldown tells: the lines of the log, and the same as data.
+//! What a cooldown reports: the lines of the log, and the same as data.
 
 use std::fmt;
 
@@ -14,14 +14,14 @@ pub struct CooldownEvent {
     /// Which key.
     pub key: ScopeKey,
     /// What happened.
-    pub what: Happened,
+    pub what: CooldownChange,
 }
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Happened {
-    /// A rest was set or made longer.
+pub enum CooldownChange {
+    /// A cooldown was set or made longer.
     Set {
         /// How long it lasts from now, in whole seconds.
         seconds: i64,
@@ -32,7 +32,7 @@ pub enum Happened {
     },
     /// A caller wanted to start while it rested.
     Skipped {
-        /// Why it rests.
+        /// Why the key is in cooldown.
         class: Class,
         /// How much is left, in whole seconds.
         seconds: i64,
@@ -47,7 +47,7 @@ pub enum Happened {
         /// For how long, in whole seconds.
         seconds: i64,
     },
-    /// The rest is over.
+    /// The cooldown is over.
     Ended,
     /// The first one after the rest succeeded.
     Recovered,
@@ -65,9 +65,9 @@ pub enum Happened {
 impl CooldownEvent {
     pub(super) fn set(key: &ScopeKey, rest: &Rest, now: Timestamp) -> Self {
         let what = if rest.parked {
-            Happened::Parked { class: rest.class, streak: rest.streak() }
+            CooldownChange::Parked { class: rest.class, streak: rest.streak() }
         } else {
-            Happened::Set {
+            CooldownChange::Set {
                 seconds: seconds_until(rest.ends(now), now),
                 class: rest.class,
                 streak: rest.streak(),
@@ -77,17 +77,19 @@ impl CooldownEvent {
     }
 
     pub(super) fn skipped(key: &ScopeKey, class: Class, until: Timestamp, now: Timestamp) -> Self {
-        Self { key: key.clone(), what: Happened::Skipped { class, seconds: seconds_until(until, now) } }
+        Self { key: key.clone(), what: CooldownChange::Skipped { class, seconds: seconds_until(until, now) } }
     }
 
     /// The level that it is logged with.
     #[must_use]
     pub const fn level(&self) -> &'static str {
         match self.what {
-            Happened::Set { .. } => "WARNING",
-            Happened::Skipped { .. } | Happened::SkippedParked { .. } | Happened::Turn { .. } => "DEBUG",
-            Happened::Ended | Happened::Recovered | Happened::Resumed => "INFO",
-            Happened::Parked { .. } => "ERROR",
+            CooldownChange::Set { .. } => "WARNING",
+            CooldownChange::Skipped { .. }
+            | CooldownChange::SkippedParked { .. }
+            | CooldownChange::Turn { .. } => "DEBUG",
+            CooldownChange::Ended | CooldownChange::Recovered | CooldownChange::Resumed => "INFO",
+            CooldownChange::Parked { .. } => "ERROR",
         }
     }
 
@@ -101,34 +103,34 @@ impl CooldownEvent {
 /// The message of the log line.
 impl fmt::Display for CooldownEvent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Agents are told by their name alone, everything else by its whole key.
+        // Agents are shown by their name alone, everything else by its whole key.
         let whole = self.key.to_string();
         let name = if self.key.level() == ScopeLevel::Agent { self.key.name() } else { &whole };
         match self.what {
-            Happened::Set { seconds, class, streak } => write!(
+            CooldownChange::Set { seconds, class, streak } => write!(
                 formatter,
                 "Cooldown set for {name}: {seconds}s (reason: {}, consecutive: {streak})",
                 class.name()
             ),
-            Happened::Skipped { class, seconds } => {
+            CooldownChange::Skipped { class, seconds } => {
                 write!(formatter, "Skipping {name}: in cooldown ({}, {seconds}s remaining)", class.name())
             }
-            Happened::SkippedParked { class } => write!(
+            CooldownChange::SkippedParked { class } => write!(
                 formatter,
                 "Skipping {name}: parked ({}), resume it with: koboshi resume {whole}",
                 class.name()
             ),
-            Happened::Turn { seconds } => {
+            CooldownChange::Turn { seconds } => {
                 write!(formatter, "Skipping {name}: others go first ({seconds}s remaining)")
             }
-            Happened::Ended => write!(formatter, "Cooldown ended for {name}, spawn allowed"),
-            Happened::Recovered => write!(formatter, "{name} is healthy again, failures forgotten"),
-            Happened::Parked { class, streak } => write!(
+            CooldownChange::Ended => write!(formatter, "Cooldown ended for {name}, spawn allowed"),
+            CooldownChange::Recovered => write!(formatter, "{name} is healthy again, failures forgotten"),
+            CooldownChange::Parked { class, streak } => write!(
                 formatter,
                 "Parked {name} (reason: {}, consecutive: {streak}), resume it with: koboshi resume {whole}",
                 class.name()
             ),
-            Happened::Resumed => write!(formatter, "Resumed {name}, spawn allowed"),
+            CooldownChange::Resumed => write!(formatter, "Resumed {name}, spawn allowed"),
         }
     }
 }
@@ -143,7 +145,7 @@ pub(super) fn seconds_until(until: Timestamp, now: Timestamp) -> i64 {
 mod tests {
     use super::*;
 
-    fn line(key: &str, what: Happened) -> String {
+    fn line(key: &str, what: CooldownChange) -> String {
         CooldownEvent { key: key.parse().unwrap(), what }.log_line()
     }
 
@@ -151,22 +153,22 @@ mod tests {
     fn the_three_log_lines_are_as_they_were_designed() {
         let agent = "agent:agt_xxx/prj_yyy";
         assert_eq!(
-            line(agent, Happened::Set { seconds: 1380, class: Class::Quota, streak: 1 }),
+            line(agent, CooldownChange::Set { seconds: 1380, class: Class::Quota, streak: 1 }),
             "[WARNING] coordinator: Cooldown set for agt_xxx/prj_yyy: 1380s (reason: quota, consecutive: 1)"
         );
         assert_eq!(
-            line(agent, Happened::Skipped { class: Class::Quota, seconds: 1378 }),
+            line(agent, CooldownChange::Skipped { class: Class::Quota, seconds: 1378 }),
             "[DEBUG] coordinator: Skipping agt_xxx/prj_yyy: in cooldown (quota, 1378s remaining)"
         );
         assert_eq!(
-            line(agent, Happened::Ended),
+            line(agent, CooldownChange::Ended),
             "[INFO] coordinator: Cooldown ended for agt_xxx/prj_yyy, spawn allowed"
         );
     }
 
     #[test]
-    fn a_parked_key_is_told_with_the_command_that_resumes_it() {
-        let parked = line("account:main", Happened::Parked { class: Class::Billing, streak: 1 });
+    fn a_parked_key_is_reported_with_the_command_that_resumes_it() {
+        let parked = line("account:main", CooldownChange::Parked { class: Class::Billing, streak: 1 });
         assert!(parked.ends_with("koboshi resume account:main"), "{parked}");
     }
 }

@@ -1,4 +1,4 @@
-//! How long each class rests, when it is parked, and when it is forgotten.
+//! How long a cooldown of each class lasts, when the key is parked, and when its failures are forgotten.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ const SECOND: Duration = Duration::from_secs(1);
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// How long one class rests.
+/// How long a cooldown of one class lasts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct ClassPolicy {
@@ -19,7 +19,7 @@ pub struct ClassPolicy {
     pub base: Duration,
     /// What it is multiplied by at each further failure in a row.
     pub growth: f64,
-    /// No rest of our own choice is longer. A stated one may be.
+    /// No cooldown of our own choice is longer. A stated one may be.
     pub cap: Duration,
     /// After this many failures in a row a person must resume it; none never parks.
     pub park_after: Option<u32>,
@@ -30,7 +30,7 @@ impl ClassPolicy {
         Self { base, growth: 2.0, cap, park_after }
     }
 
-    /// The rest after the `streak`-th failure (from 1), without jitter; saturates.
+    /// The cooldown after the `streak`-th failure (from 1), without jitter; saturates.
     #[must_use]
     pub fn rest(&self, streak: u32) -> Duration {
         grown(self.base, self.growth, streak.saturating_sub(1)).min(self.cap)
@@ -42,11 +42,11 @@ impl ClassPolicy {
 #[non_exhaustive]
 pub struct MarginPolicy {
     /// At least this after a countdown.
-    pub least: Duration,
+    pub min: Duration,
     /// This share of a countdown.
     pub share: f64,
     /// At most this: a tenth of five days would be half a day lost.
-    pub most: Duration,
+    pub max: Duration,
     /// After a reset that was stated as an instant.
     pub instant: Duration,
 }
@@ -56,7 +56,7 @@ impl MarginPolicy {
     #[must_use]
     pub fn margin(&self, wait: &Wait) -> Duration {
         match wait.form {
-            Form::Countdown => scaled(wait.after, self.share).max(self.least).min(self.most),
+            Form::Countdown => scaled(wait.after, self.share).max(self.min).min(self.max),
             Form::Instant | Form::Day => self.instant,
         }
     }
@@ -66,7 +66,7 @@ impl MarginPolicy {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct CooldownPolicy {
-    /// Off: failures are not counted and nothing rests. What a person set still holds.
+    /// Off: failures are not counted and put no key into cooldown. A cooldown that an operator set still holds.
     pub enabled: bool,
     /// Off: every failure is an `error`, whatever was read.
     pub detection: bool,
@@ -83,19 +83,19 @@ pub struct CooldownPolicy {
     /// What is added to a stated wait.
     pub margin: MarginPolicy,
     /// A stated wait is believed up to this.
-    pub longest_stated: Duration,
-    /// Up to this share is added to every rest of our own choice but the first, so that keys do not wake together.
+    pub max_stated: Duration,
+    /// Up to this share is added to every cooldown of our own choice but the first, so that keys do not wake together.
     pub jitter: f64,
     /// A run that lasted this long was healthy: the failures before it are forgotten.
     pub healthy_run: Duration,
     /// A run that ended well sooner than this was no success: "nothing to do" would be started again at once.
-    pub least_run: Duration,
+    pub min_run: Duration,
     /// At most this many starts …
     pub starts: u32,
     /// … in such a stretch, whatever their exit codes.
     pub starts_within: Duration,
-    /// After a rest one probe goes first; if nothing is heard of it for this long, the next one may.
-    pub longest_probe: Duration,
+    /// After a cooldown one probe goes first; if nothing is heard of it for this long, the next one may.
+    pub max_probe_time: Duration,
     /// After the probe's success the others follow, one in each such stretch.
     pub stagger: Duration,
     /// How long the others follow one by one; then the key is free.
@@ -113,18 +113,18 @@ impl Default for CooldownPolicy {
             rate_limit: ClassPolicy::doubling(Duration::from_secs(5 * 60), HOUR, None),
             quota: ClassPolicy::doubling(Duration::from_secs(30 * 60), HOUR, None),
             margin: MarginPolicy {
-                least: Duration::from_secs(5),
+                min: Duration::from_secs(5),
                 share: 0.1,
-                most: Duration::from_secs(5 * 60),
+                max: Duration::from_secs(5 * 60),
                 instant: MINUTE,
             },
-            longest_stated: Duration::from_secs(35 * 24 * 60 * 60),
+            max_stated: Duration::from_secs(35 * 24 * 60 * 60),
             jitter: 0.1,
             healthy_run: Duration::from_secs(10 * 60),
-            least_run: Duration::from_secs(10),
+            min_run: Duration::from_secs(10),
             starts: 5,
             starts_within: MINUTE,
-            longest_probe: Duration::from_secs(10 * 60),
+            max_probe_time: Duration::from_secs(10 * 60),
             stagger: SECOND.saturating_mul(2),
             release: MINUTE,
         }
@@ -135,7 +135,7 @@ impl Default for CooldownPolicy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CooldownPolicyError {
-    /// A rest that is nothing, or longer than its cap.
+    /// A cooldown that is nothing, or longer than its cap.
     #[error("{}: the first rest must be more than nothing and at most the cap", .0.name())]
     Base(Class),
     /// A factor that is no number, or shrinks.
@@ -172,7 +172,7 @@ impl CooldownPolicy {
     /// How long a stated wait is kept: with its margin, and beyond every cap.
     #[must_use]
     pub fn stated(&self, wait: &Wait) -> Duration {
-        wait.after.saturating_add(self.margin.margin(wait)).min(self.longest_stated)
+        wait.after.saturating_add(self.margin.margin(wait)).min(self.max_stated)
     }
 
     /// Whether the values make sense.
@@ -198,7 +198,7 @@ impl CooldownPolicy {
                 return Err(Wrong::Share(name));
             }
         }
-        if self.margin.least > self.margin.most {
+        if self.margin.min > self.margin.max {
             return Err(Wrong::Margin);
         }
         if self.starts == 0 { Err(Wrong::Starts) } else { Ok(()) }

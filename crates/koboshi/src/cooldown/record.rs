@@ -5,7 +5,7 @@
 //! clear raises the epoch, so a cleared cooldown does not come back from a node that had not heard of it. A person's
 //! clear raises its upper half: no number of successes elsewhere outruns it.
 //!
-//! What a person told to rest is kept apart from what was learned, so neither hides the other.
+//! The cooldown that an operator set is kept apart from what was learned, so neither hides the other.
 //!
 //! What a merge must not lose is a failure that came *after* the clear: see [`Cooldown::reconcile`].
 
@@ -19,7 +19,7 @@ use crate::fault::Kind;
 
 use super::{Cause, Class};
 
-/// Clocks of one fleet differ by less. A rest that seems to have been set further in the future was set before the
+/// Clocks of one fleet differ by less. A cooldown that seems to have been set further in the future was set before the
 /// clock was set back.
 const CLOCK_SLACK: Duration = Duration::from_secs(60);
 /// A person's clear counts in the upper half of the epoch.
@@ -27,14 +27,14 @@ const PERSON: u64 = 1 << 32;
 
 /// How the current epoch began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Cleared {
+pub struct ClearMark {
     /// When.
     pub at: Timestamp,
     /// A person did it.
     pub by_person: bool,
 }
 
-/// One rest: why, since when, until when.
+/// One cooldown: why, since when, until when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rest {
     /// Parked until a person resumes it; `until` says nothing then.
@@ -42,24 +42,30 @@ pub struct Rest {
     pub parked: bool,
     /// When the rest ends.
     pub until: Timestamp,
-    /// When this rest was set or last made longer.
+    /// When this cooldown was set or last made longer.
     pub set: Timestamp,
     /// When the series of failures began.
     pub since: Timestamp,
     /// Why.
     pub class: Class,
+    /// The provider stated how long it lasts; else its length is our own guess.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stated: bool,
     /// The end was stated as an instant, so it stays where it is when the clock is changed.
     #[serde(default)]
     pub fixed: bool,
     /// Failures in a row, per class. Kept apart from the deadline: they outlive it.
     pub streaks: BTreeMap<Class, u32>,
-    /// What was said, redacted and shortened.
+    /// The provider's sentence, redacted and shortened.
     #[serde(default)]
     pub detail: String,
     /// The fault that set it; none for a person's decision, and where an older version wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "super::cause::read")]
     pub cause: Option<Cause>,
 }
+
+/// What decides between two cooldowns of one epoch, in this order: parked, until, set, since, class, fixed and stated, detail, cause.
+type Rank<'r> = (bool, Timestamp, Timestamp, Timestamp, Class, (bool, bool), &'r str, Option<Cause>);
 
 impl Rest {
     /// Whether the provider said that it has no such model.
@@ -74,8 +80,8 @@ impl Rest {
         self.streaks.get(&self.class).copied().unwrap_or(0)
     }
 
-    /// When it ends as seen from `now`. After a clock was set back it is not known how long it has lasted: it is over
-    /// then, and the one that goes first finds out. An end that was stated as an instant stays where it is.
+    /// When it ends as seen from `now`. After a clock was set back it is not known how long the rest has lasted: it
+    /// counts as over, and the probe that goes first finds out. An end that was stated as an instant stays where it is.
     #[must_use]
     pub fn ends(&self, now: Timestamp) -> Timestamp {
         let set_back =
@@ -84,14 +90,15 @@ impl Rest {
     }
 
     /// The same as the first of a new series. One that was parked for its streak has no more reason to be.
-    fn anew(self) -> Option<Self> {
+    fn first_of_series(self) -> Option<Self> {
         let streaks = BTreeMap::from([(self.class, 1)]);
         (!self.parked).then_some(Self { streaks, since: self.set, ..self })
     }
 
-    /// The order that decides between two rests of one epoch.
-    fn rank(&self) -> (bool, Timestamp, Timestamp, Timestamp, Class, bool, &str, Option<Cause>) {
-        (self.parked, self.until, self.set, self.since, self.class, self.fixed, &self.detail, self.cause)
+    /// The order that decides between two cooldowns of one epoch.
+    fn rank(&self) -> Rank<'_> {
+        let said = (self.fixed, self.stated);
+        (self.parked, self.until, self.set, self.since, self.class, said, &self.detail, self.cause)
     }
 
     fn merge(&self, other: &Self) -> Self {
@@ -104,6 +111,39 @@ impl Rest {
     }
 }
 
+/// What an operator ordered for the breakers of a key, on every node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderedMode {
+    /// Refuse everything.
+    Open,
+    /// Let everything through, and keep counting.
+    Close,
+    /// Let everything through and count nothing.
+    Disable,
+    /// End the order before.
+    Release,
+    /// Close, and forget everything.
+    Reset,
+}
+
+impl OrderedMode {
+    /// Whether it holds until the next order; else it is done once.
+    #[must_use]
+    pub const fn is_lasting(self) -> bool {
+        matches!(self, Self::Open | Self::Close | Self::Disable)
+    }
+}
+
+/// An operator's order for the breakers of a key. Of two the later one holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct BreakerOrder {
+    /// When it was given.
+    pub at: Timestamp,
+    /// What was ordered.
+    pub mode: OrderedMode,
+}
+
 /// What is known about one key.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Cooldown {
@@ -112,22 +152,40 @@ pub struct Cooldown {
     pub epoch: u64,
     /// How the epoch began; none for the first.
     #[serde(default)]
-    pub cleared: Option<Cleared>,
-    /// What a person told it to rest.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told: Option<Rest>,
+    pub cleared: Option<ClearMark>,
+    /// The cooldown that an operator set.
+    #[serde(default, rename = "told", skip_serializing_if = "Option::is_none")]
+    pub by_operator: Option<Rest>,
     /// What was learned, if there were failures in this epoch.
     #[serde(default)]
     pub rest: Option<Rest>,
+    /// The last order of an operator for the breakers of this key. A clear leaves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub breaker: Option<BreakerOrder>,
 }
 
 impl Cooldown {
-    /// Forgets the failures so far, everywhere; a person's clear also what a person told.
-    pub fn clear(&mut self, cleared: Cleared) {
+    /// An operator orders this for the breakers of the key. It comes after every order that is known here, whatever the clocks say.
+    pub fn order_breaker(&mut self, mode: OrderedMode, now: Timestamp) -> BreakerOrder {
+        let after =
+            |order: BreakerOrder| order.at.saturating_add(Duration::from_millis(1)).unwrap_or(Timestamp::MAX);
+        let order = BreakerOrder { at: self.breaker.map_or(now, after).max(now), mode };
+        self.breaker = Some(order);
+        order
+    }
+
+    /// The order for the breakers of the key that holds: a person who resumed the key later has ended it.
+    #[must_use]
+    pub fn breaker_order(&self) -> Option<BreakerOrder> {
+        self.breaker.filter(|order| self.resumed_at().is_none_or(|resumed| resumed < order.at))
+    }
+
+    /// Forgets all failures, on every node; a person's clear also ends the rest that an operator set.
+    pub fn clear(&mut self, cleared: ClearMark) {
         self.rest = None;
         self.cleared = Some(cleared);
         if cleared.by_person {
-            self.told = None;
+            self.by_operator = None;
             self.epoch = (self.epoch / PERSON).saturating_add(1).saturating_mul(PERSON);
         } else {
             self.epoch = self.epoch.saturating_add(1);
@@ -137,18 +195,22 @@ impl Cooldown {
     /// Both together.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
+        let breaker = self.breaker.max(other.breaker);
         if self.epoch != other.epoch {
-            return if self.epoch > other.epoch { self.clone() } else { other.clone() };
+            let newer = if self.epoch > other.epoch { self } else { other };
+            return Self { breaker, ..newer.clone() };
         }
         Self {
+            breaker,
             epoch: self.epoch,
             cleared: self.cleared.max(other.cleared),
-            told: both(self.told.as_ref(), other.told.as_ref()),
+            by_operator: both(self.by_operator.as_ref(), other.by_operator.as_ref()),
             rest: both(self.rest.as_ref(), other.rest.as_ref()),
         }
     }
 
-    /// Takes in what another node knows. Says whether we know something that it does not, so that it must be told.
+    /// Merges what another node knows. Returns whether this node knows something that the other does not, and must send
+    /// it.
     ///
     /// A merge alone would drop a failure of ours when a node that had not heard of it clears. One that came after the
     /// clear is put on top of the new epoch; after a person's clear it is the first of a new series.
@@ -157,10 +219,10 @@ impl Cooldown {
         *self = before.merge(other);
         if let (true, Some(cleared)) = (other.epoch > before.epoch, other.cleared) {
             let news = before.rest.filter(|rest| rest.set > cleared.at);
-            let news = if cleared.by_person { news.and_then(Rest::anew) } else { news };
+            let news = if cleared.by_person { news.and_then(Rest::first_of_series) } else { news };
             self.rest = both(self.rest.as_ref(), news.as_ref());
-            let told = before.told.filter(|told| !cleared.by_person || told.set > cleared.at);
-            self.told = both(self.told.as_ref(), told.as_ref());
+            let by_operator = before.by_operator.filter(|rest| !cleared.by_person || rest.set > cleared.at);
+            self.by_operator = both(self.by_operator.as_ref(), by_operator.as_ref());
         }
         *self != *other
     }
@@ -189,6 +251,7 @@ mod tests {
             set: at(set),
             since: at(set),
             class: Class::Quota,
+            stated: false,
             fixed: false,
             streaks: BTreeMap::from([(Class::Quota, streak)]),
             detail: String::new(),
@@ -200,7 +263,7 @@ mod tests {
     fn a_cleared_cooldown_does_not_come_back_from_a_stale_copy() {
         let mut here = Cooldown { rest: Some(rest(10, 100, 2)), ..Cooldown::default() };
         let stale = here.clone();
-        here.clear(Cleared { at: at(50), by_person: false });
+        here.clear(ClearMark { at: at(50), by_person: false });
         assert_eq!(here.merge(&stale).rest, None);
         let mut node = stale;
         assert!(!node.reconcile(&here), "it has nothing to tell");
@@ -211,11 +274,11 @@ mod tests {
     fn a_failure_after_the_success_that_cleared_survives_it() {
         let mut node = Cooldown { rest: Some(rest(60, 500, 1)), ..Cooldown::default() };
         let mut other = Cooldown::default();
-        other.clear(Cleared { at: at(50), by_person: false });
-        assert!(node.reconcile(&other), "the others must be told");
+        other.clear(ClearMark { at: at(50), by_person: false });
+        assert!(node.reconcile(&other), "the other nodes must hear of it");
         assert_eq!((node.epoch, node.rest.as_ref().map(|rest| rest.until)), (1, Some(at(500))));
         let mut by_person = Cooldown::default();
-        by_person.clear(Cleared { at: at(50), by_person: true });
+        by_person.clear(ClearMark { at: at(50), by_person: true });
         let mut node = Cooldown { rest: Some(rest(60, 500, 4)), ..Cooldown::default() };
         assert!(node.reconcile(&by_person));
         assert_eq!(
@@ -237,16 +300,16 @@ mod tests {
         let mut node = Cooldown { rest: Some(rest(1, 9, 1)), ..Cooldown::default() };
         let mut stored = node.clone();
         for second in 2..10 {
-            node.clear(Cleared { at: at(second), by_person: false });
+            node.clear(ClearMark { at: at(second), by_person: false });
         }
         node.rest = Some(rest(10, 500, 1));
-        stored.clear(Cleared { at: at(20), by_person: true });
+        stored.clear(ClearMark { at: at(20), by_person: true });
         node.reconcile(&stored);
         assert_eq!(node.rest, None);
-        let told = Rest { class: Class::Operator, ..rest(30, 600, 0) };
-        stored.told = Some(told.clone());
-        stored.clear(Cleared { at: at(40), by_person: false });
-        assert_eq!(stored.told, Some(told), "a success leaves what a person told");
+        let by_operator = Rest { class: Class::Operator, ..rest(30, 600, 0) };
+        stored.by_operator = Some(by_operator.clone());
+        stored.clear(ClearMark { at: at(40), by_person: false });
+        assert_eq!(stored.by_operator, Some(by_operator), "a success leaves the operator's rest");
     }
 
     #[test]
@@ -259,12 +322,28 @@ mod tests {
         assert_eq!(stated.ends(at(100)), at(1060));
     }
 
+    #[test]
+    fn the_last_order_for_a_breaker_holds_until_a_person_resumes() {
+        let mut here = Cooldown::default();
+        let open = here.order_breaker(OrderedMode::Open, at(100));
+        let mut there = here.clone();
+        let release = there.order_breaker(OrderedMode::Release, at(20));
+        assert!(release.at > open.at, "its clock is behind");
+        assert_eq!(here.merge(&there).breaker_order(), Some(release));
+        here.clear(ClearMark { at: at(150), by_person: false });
+        assert_eq!(here.breaker_order(), Some(open), "a success ends no order");
+        here.clear(ClearMark { at: at(200), by_person: true });
+        assert_eq!(here.breaker_order(), None);
+    }
+
     fn any_rest() -> impl Strategy<Value = Rest> {
         let streaks = proptest::collection::btree_map(0..Class::ALL.len(), 0_u32..4, 0..3);
         let cause = proptest::option::of(0..Class::ALL.len());
-        let said = (0_u8..2, cause);
-        (any::<bool>(), 0_i64..4, 0_i64..4, 0..Class::ALL.len(), any::<bool>(), streaks, said).prop_map(
-            |(parked, until, set, class, fixed, streaks, (detail, cause))| Rest {
+        let sentence = (0_u8..2, cause);
+        let ends = (any::<bool>(), any::<bool>());
+        (any::<bool>(), 0_i64..4, 0_i64..4, 0..Class::ALL.len(), ends, streaks, sentence).prop_map(
+            |(parked, until, set, class, (fixed, stated), streaks, (detail, cause))| Rest {
+                stated,
                 parked,
                 until: at(until),
                 set: at(set),
@@ -281,11 +360,18 @@ mod tests {
     pub(crate) fn any_cooldown() -> impl Strategy<Value = Cooldown> {
         let cleared = proptest::option::of((0_i64..4, any::<bool>()));
         let rests = (proptest::option::of(any_rest()), proptest::option::of(any_rest()));
-        (0_u64..3, cleared, rests).prop_map(|(epoch, cleared, (told, rest))| Cooldown {
-            epoch,
-            cleared: cleared.map(|(second, by_person)| Cleared { at: at(second), by_person }),
-            told,
-            rest,
+        let breaker = proptest::option::of((0_i64..4, any::<bool>()));
+        (0_u64..3, cleared, rests, breaker).prop_map(|(epoch, cleared, (by_operator, rest), breaker)| {
+            Cooldown {
+                breaker: breaker.map(|(second, open)| BreakerOrder {
+                    at: at(second),
+                    mode: if open { OrderedMode::Open } else { OrderedMode::Reset },
+                }),
+                epoch,
+                cleared: cleared.map(|(second, by_person)| ClearMark { at: at(second), by_person }),
+                by_operator,
+                rest,
+            }
         })
     }
 
@@ -305,7 +391,7 @@ mod tests {
                 two.reconcile(&one);
             }
             prop_assert_eq!(&one, &two);
-            prop_assert!(!one.reconcile(&two), "and nobody has anything left to tell");
+            prop_assert!(!one.reconcile(&two), "and neither node has anything left to send");
         }
 
         #[test]

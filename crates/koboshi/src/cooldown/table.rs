@@ -1,7 +1,7 @@
-//! All keys of one process: who rests, who may start.
+//! All keys of one process: which rest, and which may start.
 //!
 //! Beside each record it keeps what is not shared: the probe that is out, the order in which the others
-//! follow it, and the recent starts. A look at one key is one hash lookup, however many there are.
+//! follow it, and the recent starts. Asking about one key is one hash lookup, however many there are.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -13,7 +13,8 @@ use crate::fault::Fault;
 use crate::key::ScopeKey;
 
 use super::{
-    Class, Cooldown, CooldownEvent, CooldownPolicy, CooldownPolicyError, Failure, Happened, Rest, Standing,
+    Class, Cooldown, CooldownChange, CooldownEvent, CooldownPolicy, CooldownPolicyError, Failure, Rest,
+    Standing,
 };
 
 /// A key that has been quiet for this long is forgotten.
@@ -32,10 +33,10 @@ pub struct RunEnd<'a> {
 
 /// A start that may go ahead.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Started {
-    /// It is the first one after a rest: the others wait for what becomes of it.
+pub struct StartPermit {
+    /// It is the first one after a rest: the others wait for its outcome.
     pub probe: bool,
-    /// The rest that is over by this start.
+    /// The cooldown that is over by this start.
     pub ended: Option<CooldownEvent>,
 }
 
@@ -43,13 +44,13 @@ pub struct Started {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StartRefusalReason {
-    /// The key rests.
+    /// The key is in cooldown.
     Rest,
     /// A person must resume it.
     Parked,
-    /// The rest is over, and one goes first: its end is waited for.
+    /// The cooldown is over and one probe is under way: the others wait for its end.
     Probe,
-    /// All is well again, and the others follow one by one.
+    /// The probe succeeded, and the others follow one by one.
     Turn,
 }
 
@@ -84,7 +85,7 @@ pub struct Cooldowns {
 }
 
 impl Cooldowns {
-    /// No key rests.
+    /// No key is in cooldown.
     ///
     /// # Errors
     /// The policy makes no sense.
@@ -93,13 +94,13 @@ impl Cooldowns {
         Ok(Self { policy, keys: HashMap::new() })
     }
 
-    /// Where a key stands. This is the question of every request: one lookup, nothing is changed.
+    /// The state of a key. Every request asks this: one lookup, nothing is changed.
     #[must_use]
     pub fn standing(&self, key: &ScopeKey, now: Timestamp) -> Standing<'_> {
         self.keys.get(key).map_or(Standing::Free, |kept| kept.record.standing(now))
     }
 
-    /// The rest of a key that rests or is parked now.
+    /// The cooldown of a key that is in cooldown or parked now.
     #[must_use]
     pub fn check(&self, key: &ScopeKey, now: Timestamp) -> Option<&Rest> {
         match self.standing(key, now) {
@@ -137,13 +138,13 @@ impl Cooldowns {
     ) -> Option<CooldownEvent> {
         let policy = self.policy;
         let kept = self.keys.get_mut(key)?;
-        // The end of a rest is told when the first one goes; a success before that ends it early.
+        // The end of a cooldown is reported when the probe starts; a success before that ends it early.
         let early = matches!(kept.record.standing(now), Standing::Cooling { .. });
         if !kept.record.succeed(started, now) {
             return None;
         }
         kept.follow(&policy, now);
-        let what = if early { Happened::Ended } else { Happened::Recovered };
+        let what = if early { CooldownChange::Ended } else { CooldownChange::Recovered };
         Some(CooldownEvent { key: key.clone(), what })
     }
 
@@ -164,7 +165,7 @@ impl Cooldowns {
             let failure = Failure { ran: end.ran, started, ..Failure::of_class(Class::Error) };
             return self.fail(key, &failure, now, seed);
         }
-        if end.ran.is_some_and(|ran| ran < self.policy.least_run) {
+        if end.ran.is_some_and(|ran| ran < self.policy.min_run) {
             self.give_up_probe(key);
             return None;
         }
@@ -183,7 +184,7 @@ impl Cooldowns {
     /// May something start now? Nothing is changed. Says whether it would be the one that goes first after a rest.
     ///
     /// # Errors
-    /// Not now: it rests, is parked, or waits for the probe or its turn.
+    /// Not now: the key is in cooldown or parked, or waits for the probe or its turn.
     pub fn check_start(&self, key: &ScopeKey, may_probe: bool, now: Timestamp) -> Result<bool, StartRefusal> {
         let Some(kept) = self.keys.get(key) else { return Ok(false) };
         let policy = &self.policy;
@@ -200,47 +201,48 @@ impl Cooldowns {
                 None => Ok(true),
             },
             Standing::Free => kept.turn(policy, now).map_or(Ok(false), |until| {
-                let what = Happened::Turn { seconds: super::event::seconds_until(until, now) };
+                let what = CooldownChange::Turn { seconds: super::event::seconds_until(until, now) };
                 let event = CooldownEvent { key: key.clone(), what };
                 Err(StartRefusal { why: StartRefusalReason::Turn, until: Some(until), event })
             }),
         }
     }
 
-    /// Something starts that was allowed to: the others wait for what becomes of a probe, or follow it one by one.
-    pub fn take(&mut self, key: &ScopeKey, probe: bool, now: Timestamp) -> Started {
+    /// Notes a start that was allowed: the others wait for the outcome of a probe, or follow it one by one.
+    pub fn take(&mut self, key: &ScopeKey, probe: bool, now: Timestamp) -> StartPermit {
         let policy = self.policy;
         if let Some(kept) = self.keys.get_mut(key) {
             kept.follow_clock(&policy, now);
             if probe {
-                kept.probe = Some(later(now, policy.longest_probe));
+                kept.probe = Some(later(now, policy.max_probe_time));
             } else {
                 kept.take_turn(&policy, now);
             }
         }
-        let ended = probe.then(|| CooldownEvent { key: key.clone(), what: Happened::Ended });
-        Started { probe, ended }
+        let ended = probe.then(|| CooldownEvent { key: key.clone(), what: CooldownChange::Ended });
+        StartPermit { probe, ended }
     }
 
     /// May something start now? Counts the start if so. `may_probe` is false where another caller (another process of a
     /// fleet) holds the right to go first.
     ///
     /// # Errors
-    /// Not now: it rests, is parked, waits for the probe or its turn, or was started too often.
+    /// Not now: the key is in cooldown or parked, waits for the probe or its turn, or was started too often.
     pub fn start(
         &mut self,
         key: &ScopeKey,
         may_probe: bool,
         now: Timestamp,
         seed: Seed,
-    ) -> Result<Started, StartRefusal> {
+    ) -> Result<StartPermit, StartRefusal> {
         self.follow_clock(key, now);
         let probe = self.check_start(key, may_probe, now)?;
         self.count(key, now, seed)?;
         Ok(self.take(key, probe, now))
     }
 
-    /// A clock that was set back must not keep anybody longer than the policy says, counted from the first who asks.
+    /// A clock that was set back must not make any caller wait longer than the policy says, counted from the first that
+    /// asks.
     pub(crate) fn follow_clock(&mut self, key: &ScopeKey, now: Timestamp) {
         let policy = self.policy;
         if let Some(kept) = self.keys.get_mut(key) {
@@ -251,7 +253,7 @@ impl Cooldowns {
     /// Counts a start.
     ///
     /// # Errors
-    /// There were too many of late: it rests from now on.
+    /// There were too many of late: the key is in cooldown from now on.
     pub fn count(&mut self, key: &ScopeKey, now: Timestamp, seed: Seed) -> Result<(), StartRefusal> {
         let policy = self.policy;
         let kept = self.kept(key);
@@ -282,7 +284,7 @@ impl Cooldowns {
         let rested = kept.record.resume(now);
         (kept.probe, kept.release) = (None, None);
         kept.starts.clear();
-        rested.then(|| CooldownEvent { key: key.clone(), what: Happened::Resumed })
+        rested.then(|| CooldownEvent { key: key.clone(), what: CooldownChange::Resumed })
     }
 
     /// A person lets a key rest.
@@ -296,7 +298,7 @@ impl Cooldowns {
         let kept = self.kept(key);
         kept.record.cool(until, detail, now);
         (kept.probe, kept.release) = (None, None);
-        kept.record.told.as_ref().map(|told| CooldownEvent::set(key, told, now))
+        kept.record.by_operator.as_ref().map(|rest| CooldownEvent::set(key, rest, now))
     }
 
     /// What is known about a key, to be stored and shared.
@@ -305,7 +307,7 @@ impl Cooldowns {
         self.keys.get(key).map(|kept| &kept.record)
     }
 
-    /// Takes in what another process knows. Says whether we know more, so that it must be told.
+    /// Merges what another process knows. Returns whether this one knows more and must send it.
     pub fn adopt(&mut self, key: &ScopeKey, other: &Cooldown, now: Timestamp) -> bool {
         let policy = self.policy;
         let kept = self.kept(key);
@@ -349,9 +351,9 @@ impl Cooldowns {
 }
 
 impl KeyState {
-    /// Until when the probe that is out is waited for. A clock that was set back must not keep anybody longer than the policy says.
+    /// Until when the probe that is out is waited for. A clock that was set back must not make any caller wait longer than the policy says.
     fn probe_at(&self, policy: &CooldownPolicy, now: Timestamp) -> Option<Timestamp> {
-        self.probe.map(|until| until.min(later(now, policy.longest_probe))).filter(|until| now < *until)
+        self.probe.map(|until| until.min(later(now, policy.max_probe_time))).filter(|until| now < *until)
     }
 
     /// After a probe's success: when this one may follow, if not now.
@@ -375,7 +377,7 @@ impl KeyState {
 
     /// A clock that was set back must not keep a key resting longer than the policy says.
     fn follow_clock(&mut self, policy: &CooldownPolicy, now: Timestamp) {
-        self.probe = self.probe.map(|until| until.min(later(now, policy.longest_probe)));
+        self.probe = self.probe.map(|until| until.min(later(now, policy.max_probe_time)));
         let (stagger, release) = (later(now, policy.stagger), later(now, policy.release));
         self.release = self.release.map(|(next, all)| (next.min(stagger), all.min(release)));
     }
@@ -398,7 +400,7 @@ impl KeyState {
 }
 
 impl StartRefusal {
-    /// It rests or is parked from now on.
+    /// The key is in cooldown or parked from now on.
     fn set(key: &ScopeKey, rest: &Rest, now: Timestamp) -> Self {
         let (why, until) = if rest.parked {
             (StartRefusalReason::Parked, None)
@@ -409,7 +411,7 @@ impl StartRefusal {
     }
 
     fn parked(key: &ScopeKey, rest: &Rest) -> Self {
-        let what = Happened::SkippedParked { class: rest.class };
+        let what = CooldownChange::SkippedParked { class: rest.class };
         Self { why: StartRefusalReason::Parked, until: None, event: CooldownEvent { key: key.clone(), what } }
     }
 }

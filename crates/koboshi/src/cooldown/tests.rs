@@ -66,12 +66,12 @@ fn a_stated_absence_is_no_series_and_a_person_ends_it() {
     assert!(cooldown.resume_learned(at(13)));
     assert!(
         matches!(cooldown.standing(at(14)), Standing::Cooling { until, .. } if until == at(90)),
-        "what was told stays"
+        "the operator's rest stays"
     );
     assert_eq!(cooldown.resumed_at(), Some(at(13)));
 }
 
-/// The fault that the design of this feature had: the streak died with the rest.
+/// The design that this feature comes from lost the streak when the rest ended.
 #[test]
 fn the_streak_survives_the_rest_so_rests_grow_and_the_fifth_parks() {
     let mut cooldowns = cooldowns();
@@ -100,12 +100,12 @@ fn the_streak_survives_the_rest_so_rests_grow_and_the_fifth_parks() {
 }
 
 #[test]
-fn a_parked_key_waits_for_a_person_and_then_starts_anew() {
+fn a_parked_key_waits_for_a_person_and_then_starts_from_one() {
     let mut cooldowns = cooldowns();
     cooldowns.fail(&key(), &Failure::of_class(Class::Billing), at(0), SEED);
     assert_eq!(cooldowns.succeed(&key(), None, at(5)), None, "no success of a sibling resumes it");
     assert!(matches!(cooldowns.standing(&key(), at(1_000_000)), Standing::Parked(_)));
-    assert_eq!(cooldowns.resume(&key(), at(10)).unwrap().what, Happened::Resumed);
+    assert_eq!(cooldowns.resume(&key(), at(10)).unwrap().what, CooldownChange::Resumed);
     assert_eq!(cooldowns.standing(&key(), at(10)), Standing::Free);
     cooldowns.fail(&key(), &error(), at(11), SEED);
     assert_eq!(left(&cooldowns, 11), 60);
@@ -355,13 +355,13 @@ fn what_another_process_learned_is_taken_in() {
 }
 
 #[test]
-fn what_a_person_told_ends_by_itself_and_outlives_failures_and_successes() {
+fn a_rest_set_by_a_person_ends_by_itself_and_outlives_failures_and_successes() {
     let mut cooldowns = cooldowns();
     cooldowns.cool(&key(), at(1000), "maintenance", at(0));
     cooldowns.fail(&key(), &stated(Class::Quota, 7200, Form::Instant, 10), at(10), SEED);
     assert_eq!(left(&cooldowns, 10), 7260, "the longer of the two");
     cooldowns.succeed(&key(), None, at(20));
-    assert_eq!(left(&cooldowns, 20), 980, "a success ends what was learned, not what was told");
+    assert_eq!(left(&cooldowns, 20), 980, "a success ends what was learned, not the operator's rest");
     assert_eq!(cooldowns.standing(&key(), at(1000)), Standing::Free, "nothing is wrong with the key");
     assert!((0..3).all(|n| cooldowns.start(&key(), true, at(2000 + n), SEED).is_ok()), "no probe, no turns");
 }
@@ -420,7 +420,7 @@ fn siblings_that_end_together_are_one_failure_and_move_no_guess() {
 }
 
 #[test]
-fn too_many_starts_are_told_as_a_rest_and_in_the_end_as_parked() {
+fn too_many_starts_lead_to_a_rest_and_in_the_end_to_parking() {
     let policy = CooldownPolicy {
         error: ClassPolicy { base: Duration::from_secs(1), ..CooldownPolicy::default().error },
         ..CooldownPolicy::default()
@@ -446,7 +446,7 @@ fn a_success_elsewhere_lets_the_others_follow_one_by_one_here_too() {
     there.adopt(&key(), here.record(&key()).unwrap(), at(0));
     here.start(&key(), true, at(1800), SEED).unwrap();
     let recovered = here.succeed(&key(), Some(at(1800)), at(1850)).unwrap();
-    assert_eq!(recovered.what, Happened::Recovered);
+    assert_eq!(recovered.what, CooldownChange::Recovered);
     there.adopt(&key(), here.record(&key()).unwrap(), at(1850));
     let started: Vec<i64> =
         (1850..1856).filter(|now| there.start(&key(), true, at(*now), SEED).is_ok()).collect();
@@ -454,7 +454,7 @@ fn a_success_elsewhere_lets_the_others_follow_one_by_one_here_too() {
 }
 
 #[test]
-fn a_look_after_the_clock_was_set_back_does_not_stretch_a_rest() {
+fn asking_after_the_clock_was_set_back_does_not_stretch_a_rest() {
     let mut cooldowns = cooldowns();
     cooldowns.fail(&key(), &error(), at(100_000), SEED);
     assert!(cooldowns.check(&key(), at(50_000)).is_none());

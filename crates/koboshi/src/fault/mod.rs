@@ -5,8 +5,8 @@
 //! what may be done ([`Advice`]), until when to wait, how sure we are and what showed it. Gateway,
 //! supervisor, library and people all read the same value.
 //!
-//! A fault is plain data. It decides nothing: what to do about it is the remedy's business, and how to say
-//! it is the report's.
+//! A fault is plain data. It decides nothing: what to do about it is for the remedy, and how to say
+//! it is for the report.
 
 mod advice;
 mod into;
@@ -131,7 +131,7 @@ pub struct Fault {
     pub confidence: Confidence,
     /// What showed it.
     pub evidence: Evidence,
-    /// What the other side said, redacted and shortened. For operators; users see a phrase instead.
+    /// What the other side wrote, redacted and shortened. For operators; users see a phrase instead.
     pub detail: String,
     /// What a tool reported, for [`Kind::ToolFailed`]: one of the built-in categories or a user's own.
     pub category: Option<Arc<str>>,
@@ -168,6 +168,13 @@ impl Fault {
         self.wait.map(|wait| wait.until)
     }
 
+    /// The same fault as it is at a later instant: with what is left of its wait.
+    #[must_use]
+    pub fn left_at(mut self, now: Timestamp) -> Self {
+        self.wait = self.wait.map(|wait| wait.left_at(now));
+        self
+    }
+
     /// The reason word that a supervisor files the fault under.
     #[must_use]
     pub fn log_reason(&self) -> &'static str {
@@ -176,7 +183,7 @@ impl Fault {
             Kind::QuotaExceeded => "quota",
             Kind::RateLimited => "rate_limit",
             Kind::Overloaded | Kind::Unavailable => "overloaded",
-            // The credential was not looked at: the block stands on the way.
+            // The credential was not checked: something on the way blocked the request.
             Kind::PermissionDenied if self.sub == Some(Sub::Blocked) => "network",
             Kind::Unauthorized | Kind::TokenExpired | Kind::PermissionDenied => "auth",
             Kind::ContextTooLarge => "context",

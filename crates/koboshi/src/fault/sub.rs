@@ -66,6 +66,7 @@ subs! {
     Empty = "empty", "no content";
     ToolCall = "tool_call", "the tool call in the answer is broken";
     NotApi = "not_api", "a web page or redirect instead of the API";
+    Differs = "differs", "another answer than the one that was to be continued";
     Memory = "memory", "out of memory";
     Signal = "signal", "ended by a signal from outside";
     Crash = "crash", "crashed by itself: SIGSEGV, SIGABRT, SIGBUS, SIGILL, SIGFPE";

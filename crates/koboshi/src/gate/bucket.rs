@@ -8,15 +8,15 @@
 //!
 //! All of it is whole-number arithmetic: levels are kept in units times the length of the refill, so that a refill of
 //! 7 in 3 seconds is exact after every nanosecond and two ways of adding it up agree. Nothing overflows: amounts
-//! are clamped to 2^50 and lengths to [`LONGEST_HOLD`].
+//! are clamped to 2^50 and lengths to [`MAX_HOLD`].
 //!
 //! Invariants: the level is never above the ceiling; it may be below zero (a debt), then every caller waits. However
 //! absurd the input, a bucket closes nothing for longer than `forget_after`.
 
 use std::time::Duration;
 
-use super::LONGEST_HOLD;
-use super::cost::MOST;
+use super::MAX_HOLD;
+use super::cost::MAX_AMOUNT;
 use crate::time::Moment;
 
 /// How an allowance comes back.
@@ -33,11 +33,11 @@ pub enum Refill {
 /// What a provider said about one limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Allowance {
-    /// The most in a window, if it was said.
+    /// The most in a window, if it was stated.
     pub limit: Option<u64>,
     /// What is left.
     pub remaining: u64,
-    /// When it is full again, if it was said.
+    /// When it is full again, if it was stated.
     pub resets_in: Option<Duration>,
     /// How it comes back until then.
     pub refill: Refill,
@@ -46,13 +46,13 @@ pub struct Allowance {
 /// A full bucket says nothing about its pace, and most providers count by the minute.
 const USUAL_WINDOW: Duration = Duration::from_secs(60);
 /// Resets are often cut to whole seconds: "0" means less than one, not nothing.
-const LEAST_RESET: Duration = Duration::from_secs(1);
+const MIN_RESET: Duration = Duration::from_secs(1);
 /// From this share of what may be used on, it is nearly used up.
 const NEARLY_PERCENT: i128 = 80;
 
-/// What a bucket is told besides the allowance.
+/// What a bucket must know besides the allowance.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Circumstances {
+pub(super) struct BucketContext {
     /// This share is left unused.
     pub(super) headroom: f64,
     /// How long news is believed.
@@ -63,8 +63,8 @@ pub(super) struct Circumstances {
 
 /// How a refresh changed a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Refreshed {
-    /// It went on as before.
+pub(super) enum WindowChange {
+    /// The window continued as before.
     Same,
     /// A new window began.
     Reset,
@@ -98,16 +98,16 @@ impl Bucket {
     pub(super) fn learned(
         allowance: Allowance,
         earlier: Option<&Self>,
-        about: Circumstances,
+        about: BucketContext,
         now: Moment,
     ) -> Self {
-        let limit = allowance.limit.map(|limit| limit.clamp(1, MOST));
-        let remaining = allowance.remaining.min(limit.unwrap_or(MOST));
+        let limit = allowance.limit.map(|limit| limit.clamp(1, MAX_AMOUNT));
+        let remaining = allowance.remaining.min(limit.unwrap_or(MAX_AMOUNT));
         let whole = limit.unwrap_or(remaining);
         let spared = share_of(whole, about.headroom);
         let ceiling = if limit.is_some() { whole.saturating_sub(spared).max(1) } else { whole - spared };
         let usable = i128::from(remaining) - i128::from(whole.saturating_sub(ceiling));
-        let length = allowance.resets_in.map(|length| length.min(LONGEST_HOLD));
+        let length = allowance.resets_in.map(|length| length.min(MAX_HOLD));
         let ((gain, per), reset) = match (limit, length) {
             (Some(limit), Some(length)) if allowance.refill == Refill::Steady => (
                 pace(limit - remaining, length)
@@ -115,7 +115,7 @@ impl Bucket {
                     .unwrap_or((ceiling, nanos(USUAL_WINDOW))),
                 None,
             ),
-            (_, length) => ((0, 1), length.map(|length| now.after(length.max(LEAST_RESET)))),
+            (_, length) => ((0, 1), length.map(|length| now.after(length.max(MIN_RESET)))),
         };
         let level = usable.saturating_sub(whole_number(about.unseen)).saturating_mul(i128::from(per));
         let forget = now.after(about.forget_after);
@@ -131,25 +131,25 @@ impl Bucket {
     }
 
     /// Brings the level up to this moment.
-    pub(super) fn refresh(&mut self, unseen: u128, now: Moment) -> Refreshed {
+    pub(super) fn refresh(&mut self, unseen: u128, now: Moment) -> WindowChange {
         if now >= self.forget {
-            return Refreshed::Forgotten;
+            return WindowChange::Forgotten;
         }
         if self.reset.is_some_and(|reset| now >= reset) {
             if !self.is_known {
-                return Refreshed::Forgotten;
+                return WindowChange::Forgotten;
             }
-            // As if the provider had said "all of it is left": what is on its way counts against the new window.
+            // As if the provider had stated "all of it is left": what is on its way counts against the new window.
             self.level =
                 self.full().saturating_sub(whole_number(unseen).saturating_mul(i128::from(self.per)));
             (self.reset, self.at) = (None, now);
-            return Refreshed::Reset;
+            return WindowChange::Reset;
         }
         let elapsed = now.nanos().saturating_sub(self.at.nanos());
         let gained = i128::from(elapsed).saturating_mul(i128::from(self.gain));
         self.level = self.level.saturating_add(gained).min(self.full());
         self.at = self.at.max(now);
-        Refreshed::Same
+        WindowChange::Same
     }
 
     /// Adds or takes whole units.
@@ -191,7 +191,7 @@ impl Bucket {
     }
 
     /// What there is when it is full.
-    pub(super) fn most(&self) -> Option<u64> {
+    pub(super) fn max(&self) -> Option<u64> {
         self.is_known.then_some(self.ceiling)
     }
 }
@@ -213,7 +213,7 @@ fn whole_number(amount: u128) -> i128 {
 /// The whole units in a share.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "below 2^50 and not negative")]
 fn share_of(whole: u64, share: f64) -> u64 {
-    ((whole.min(MOST) as f64) * share.clamp(0.0, 1.0)) as u64
+    ((whole.min(MAX_AMOUNT) as f64) * share.clamp(0.0, 1.0)) as u64
 }
 
 #[cfg(test)]
@@ -224,22 +224,22 @@ mod tests {
         Moment::START.after(Duration::from_secs(seconds))
     }
 
-    fn about(unseen: u128) -> Circumstances {
-        Circumstances { headroom: 0.0, forget_after: Duration::from_secs(600), unseen }
+    fn about(unseen: u128) -> BucketContext {
+        BucketContext { headroom: 0.0, forget_after: Duration::from_secs(600), unseen }
     }
 
-    fn said(limit: Option<u64>, remaining: u64, seconds: Option<u64>) -> Allowance {
+    fn stated(limit: Option<u64>, remaining: u64, seconds: Option<u64>) -> Allowance {
         let resets_in = seconds.map(Duration::from_secs);
         Allowance { limit, remaining, resets_in, refill: Refill::Steady }
     }
 
     fn after(mut bucket: Bucket, seconds: u64) -> Option<i64> {
-        (bucket.refresh(0, at(seconds)) != Refreshed::Forgotten).then(|| bucket.left())
+        (bucket.refresh(0, at(seconds)) != WindowChange::Forgotten).then(|| bucket.left())
     }
 
     #[test]
     fn what_is_missing_comes_back_steadily_until_the_stated_reset_and_no_further() {
-        let bucket = Bucket::learned(said(Some(100), 40, Some(30)), None, about(0), at(0));
+        let bucket = Bucket::learned(stated(Some(100), 40, Some(30)), None, about(0), at(0));
         for (second, left) in [(0, 40), (1, 42), (15, 70), (30, 100), (300, 100)] {
             assert_eq!(after(bucket.clone(), second), Some(left), "after {second} s");
         }
@@ -249,43 +249,43 @@ mod tests {
 
     #[test]
     fn without_a_limit_nothing_comes_back_before_the_reset_and_then_nothing_is_known() {
-        let bucket = Bucket::learned(said(None, 3, Some(30)), None, about(0), at(0));
+        let bucket = Bucket::learned(stated(None, 3, Some(30)), None, about(0), at(0));
         assert_eq!(after(bucket.clone(), 29), Some(3));
         assert_eq!(after(bucket.clone(), 30), None);
         assert_eq!(bucket.ready(4), Some(at(30)), "not sooner because the bucket is 'full'");
-        let bucket = Bucket::learned(said(None, 0, None), None, about(0), at(0));
+        let bucket = Bucket::learned(stated(None, 0, None), None, about(0), at(0));
         assert_eq!(bucket.ready(1), Some(at(600)), "no reset either: until it is too old to be believed");
     }
 
     #[test]
     fn a_window_refills_at_its_end_and_what_is_on_its_way_counts_against_the_next() {
-        let window = Allowance { refill: Refill::AtReset, ..said(Some(100), 0, Some(30)) };
+        let window = Allowance { refill: Refill::AtReset, ..stated(Some(100), 0, Some(30)) };
         let mut bucket = Bucket::learned(window, None, about(0), at(0));
         assert_eq!(after(bucket.clone(), 29), Some(0));
-        assert_eq!(bucket.refresh(7, at(30)), Refreshed::Reset);
+        assert_eq!(bucket.refresh(7, at(30)), WindowChange::Reset);
         assert_eq!(bucket.left(), 93);
-        assert_eq!(bucket.refresh(7, at(31)), Refreshed::Same);
+        assert_eq!(bucket.refresh(7, at(31)), WindowChange::Same);
     }
 
     #[test]
     fn what_is_on_its_way_is_taken_off_what_was_stated() {
-        let bucket = Bucket::learned(said(Some(100), 40, Some(30)), None, about(50), at(0));
+        let bucket = Bucket::learned(stated(Some(100), 40, Some(30)), None, about(50), at(0));
         assert_eq!(bucket.left(), -10);
-        assert_eq!(bucket.ready(0), Some(at(5)), "a debt closes for everybody");
+        assert_eq!(bucket.ready(0), Some(at(5)), "a debt closes the gate for every caller");
     }
 
     #[test]
     fn headroom_is_left_unused_at_the_low_end_too() {
-        let shared = Circumstances { headroom: 0.2, ..about(0) };
-        let bucket = Bucket::learned(said(Some(100), 50, Some(50)), None, shared, at(0));
-        assert_eq!((bucket.left(), bucket.most()), (30, Some(80)), "twenty of the fifty are for others");
-        let unknown = Bucket::learned(said(None, 50, None), None, shared, at(0));
-        assert_eq!((unknown.left(), unknown.most()), (40, None));
+        let shared = BucketContext { headroom: 0.2, ..about(0) };
+        let bucket = Bucket::learned(stated(Some(100), 50, Some(50)), None, shared, at(0));
+        assert_eq!((bucket.left(), bucket.max()), (30, Some(80)), "twenty of the fifty are for others");
+        let unknown = Bucket::learned(stated(None, 50, None), None, shared, at(0));
+        assert_eq!((unknown.left(), unknown.max()), (40, None));
     }
 
     #[test]
     fn more_than_the_whole_bucket_passes_when_it_is_full() {
-        let mut bucket = Bucket::learned(said(Some(100), 90, Some(10)), None, about(0), at(0));
+        let mut bucket = Bucket::learned(stated(Some(100), 90, Some(10)), None, about(0), at(0));
         assert_eq!(bucket.ready(1000), Some(at(10)));
         bucket.refresh(0, at(10));
         assert_eq!(bucket.ready(1000), None);
@@ -295,11 +295,11 @@ mod tests {
 
     #[test]
     fn a_full_bucket_keeps_its_last_pace_and_else_takes_a_minute() {
-        let earlier = Bucket::learned(said(Some(100), 40, Some(30)), None, about(0), at(0));
-        let mut full = Bucket::learned(said(Some(100), 100, Some(0)), Some(&earlier), about(0), at(0));
+        let earlier = Bucket::learned(stated(Some(100), 40, Some(30)), None, about(0), at(0));
+        let mut full = Bucket::learned(stated(Some(100), 100, Some(0)), Some(&earlier), about(0), at(0));
         full.change(-50);
         assert_eq!(after(full, 10), Some(70), "two a second, as before");
-        let mut full = Bucket::learned(said(Some(60), 60, Some(0)), None, about(0), at(0));
+        let mut full = Bucket::learned(stated(Some(60), 60, Some(0)), None, about(0), at(0));
         full.change(-50);
         assert_eq!(after(full, 10), Some(20), "sixty a minute");
     }
@@ -319,7 +319,7 @@ mod tests {
                         let ready = bucket.ready(u64::MAX).unwrap_or(at(0));
                         assert!(ready <= at(600), "{allowance:?} closes until {ready:?}");
                         let _ = (bucket.refresh(u128::MAX, at(1)), bucket.nearly(), bucket.left());
-                        assert_eq!(bucket.refresh(0, at(600)), Refreshed::Forgotten);
+                        assert_eq!(bucket.refresh(0, at(600)), WindowChange::Forgotten);
                     }
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! A cost is estimated before a request is sent and corrected when it has ended. The estimate is of the whole
 //! request: all that is sent, tool definitions included, and the most that may come back. An estimate of the prompt
-//! alone reserves a tenth of the truth. Amounts are clamped to [`MOST`], so that sums of them cannot overflow.
+//! alone reserves a tenth of the truth. Amounts are clamped to [`MAX_AMOUNT`], so that sums of them cannot overflow.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::Limit;
 
 /// No single amount is larger: about 10^15, more than any provider grants in a window.
-pub(super) const MOST: u64 = 1 << 50;
+pub(super) const MAX_AMOUNT: u64 = 1 << 50;
 
 /// Bytes of a request for one token, on the safe side: English has about four, Japanese three.
 const BYTES_PER_TOKEN: u64 = 3;
@@ -35,9 +35,9 @@ impl Cost {
 
     /// The estimate for a request of this many bytes, whole body, that may get this many tokens back.
     #[must_use]
-    pub const fn estimate(body_bytes: usize, most_output: u64) -> Self {
+    pub const fn estimate(body_bytes: usize, max_output: u64) -> Self {
         // Lengths in memory are below 2^63; the cast cannot cut on any machine of 64 bits or less.
-        Self::of((body_bytes as u64).div_ceil(BYTES_PER_TOKEN), most_output)
+        Self::of((body_bytes as u64).div_ceil(BYTES_PER_TOKEN), max_output)
     }
 
     /// How much of it counts against a limit; `None` where nothing is counted.
@@ -54,9 +54,9 @@ impl Cost {
 
     pub(super) fn clamped(self) -> Self {
         Self {
-            requests: self.requests.min(MOST),
-            input_tokens: self.input_tokens.min(MOST),
-            output_tokens: self.output_tokens.min(MOST),
+            requests: self.requests.min(MAX_AMOUNT),
+            input_tokens: self.input_tokens.min(MAX_AMOUNT),
+            output_tokens: self.output_tokens.min(MAX_AMOUNT),
         }
     }
 }
@@ -112,6 +112,6 @@ mod tests {
     fn absurd_amounts_do_not_overflow() {
         let absurd = Cost { requests: u64::MAX, input_tokens: u64::MAX, output_tokens: u64::MAX };
         assert_eq!(absurd.against(Limit::Tokens), Some(u64::MAX));
-        assert_eq!(absurd.clamped().against(Limit::Tokens), Some(2 * MOST));
+        assert_eq!(absurd.clamped().against(Limit::Tokens), Some(2 * MAX_AMOUNT));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Events are drained and not returned: a hold ends because time passes and a level falls under a dropped guard,
 //! where there is no result to put an event into. The buffer is bounded; when the caller does not drain it the oldest go first, and
-//! the snapshot tells how many were lost.
+//! the snapshot says how many were lost.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ pub enum GateEvent {
     },
     /// The last hold has ended. Seen by the first caller after that.
     Opened,
-    /// Nearly all that may be used of a limit is used or reserved. Told once in a window.
+    /// Nearly all that may be used of a limit is used or reserved. Reported once in a window.
     Nearly {
         /// Which limit.
         limit: Limit,

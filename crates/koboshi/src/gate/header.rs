@@ -17,10 +17,10 @@ use crate::wait::{Clock, field_wait};
 
 use super::{Allowance, Limit, Refill};
 
-/// More headers of interest than this are not looked at.
-const MOST_HEADERS: usize = 64;
-const LONGEST_NAME: usize = 80;
-const LONGEST_VALUE: usize = 64;
+/// At most this many headers of interest are read.
+const MAX_HEADERS: usize = 64;
+const MAX_NAME: usize = 80;
+const MAX_VALUE: usize = 64;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Word {
@@ -44,24 +44,24 @@ pub fn allowances<'a>(
     headers: impl Iterator<Item = (&'a str, &'a str)>,
     clock: Clock<'_>,
 ) -> Vec<(Limit, Allowance)> {
-    let mut said: BTreeMap<(Limit, String), (Refill, HeaderFields)> = BTreeMap::new();
+    let mut stated: BTreeMap<(Limit, String), (Refill, HeaderFields)> = BTreeMap::new();
     let named = headers.filter_map(|(name, value)| Some((read_name(name)?, name, value.trim())));
-    for ((word, kind), name, value) in named.take(MOST_HEADERS) {
-        let Some((limit, refill)) = meaning(&kind).filter(|_| value.len() <= LONGEST_VALUE) else { continue };
-        let (_, said) = said.entry((limit, kind)).or_insert_with(|| (refill, HeaderFields::default()));
+    for ((word, kind), name, value) in named.take(MAX_HEADERS) {
+        let Some((limit, refill)) = meaning(&kind).filter(|_| value.len() <= MAX_VALUE) else { continue };
+        let (_, fields) = stated.entry((limit, kind)).or_insert_with(|| (refill, HeaderFields::default()));
         match word {
-            Word::Limit => said.limit = said.limit.or_else(|| count(value)),
-            Word::Remaining => said.remaining = said.remaining.or_else(|| count(value)),
+            Word::Limit => fields.limit = fields.limit.or_else(|| count(value)),
+            Word::Remaining => fields.remaining = fields.remaining.or_else(|| count(value)),
             Word::Reset => {
                 let reset = || field_wait(name.trim(), value, clock).map(|wait| wait.after);
-                said.resets_in = said.resets_in.or_else(reset);
+                fields.resets_in = fields.resets_in.or_else(reset);
             }
         }
     }
     let mut tightest: BTreeMap<Limit, Allowance> = BTreeMap::new();
-    for ((limit, _), (refill, said)) in said {
-        let HeaderFields { limit: most, remaining: Some(remaining), resets_in } = said else { continue };
-        let allowance = Allowance { limit: most, remaining, resets_in, refill };
+    for ((limit, _), (refill, fields)) in stated {
+        let HeaderFields { limit: max, remaining: Some(remaining), resets_in } = fields else { continue };
+        let allowance = Allowance { limit: max, remaining, resets_in, refill };
         let known = tightest.entry(limit).or_insert(allowance);
         if allowance.remaining < known.remaining {
             *known = allowance;
@@ -73,7 +73,7 @@ pub fn allowances<'a>(
 /// Which of the three a name is, and of what.
 fn read_name(name: &str) -> Option<(Word, String)> {
     let name = name.trim();
-    if name.len() > LONGEST_NAME || !name.is_ascii() {
+    if name.len() > MAX_NAME || !name.is_ascii() {
         return None;
     }
     let name = name.to_ascii_lowercase().replace("rate-limit", "ratelimit");
@@ -94,7 +94,7 @@ fn read_name(name: &str) -> Option<(Word, String)> {
     Some((found?, kind.join("-")))
 }
 
-/// Which limit is meant, and how it comes back. Only who is known to refill steadily is taken to.
+/// Which limit is meant, and how it comes back. Only providers that are known to refill steadily are treated so.
 fn meaning(kind: &str) -> Option<(Limit, Refill)> {
     match kind {
         "requests" => Some((Limit::Requests, Refill::Steady)),
@@ -255,7 +255,7 @@ mod tests {
             value in ".{0,70}",
         ) {
             for (_, allowance) in read(&[(&name, &value), ("x-ratelimit-remaining", &value)]) {
-                prop_assert!(allowance.resets_in.is_none_or(|length| length <= crate::wait::LONGEST));
+                prop_assert!(allowance.resets_in.is_none_or(|length| length <= crate::wait::MAX_WAIT));
             }
         }
     }

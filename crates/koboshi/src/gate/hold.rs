@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// Which limit closes a gate.
@@ -102,7 +102,13 @@ pub struct Holds {
     /// The end of the hold, per reason.
     #[serde(default)]
     pub until: BTreeMap<Limit, Timestamp>,
+    /// When the latest request that succeeded after a hold had begun: the holds that ended before it are over for all nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<Timestamp>,
 }
+
+/// A hold that ended this long ago holds nothing back any more, whether or not a request has succeeded since.
+const DUE_FOR: SignedDuration = SignedDuration::from_mins(10);
 
 impl Holds {
     /// Closes until then; a hold that ends later stays. Says whether anything changed.
@@ -118,6 +124,25 @@ impl Holds {
     pub fn clear(&mut self) {
         self.epoch = self.epoch.saturating_add(1);
         self.until.clear();
+        self.passed = None;
+    }
+
+    /// Whether a hold has ended and no request has succeeded since: one should go first.
+    #[must_use]
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.longest(now).is_none()
+            && self.until.values().any(|until| {
+                now.duration_since(*until) < DUE_FOR && self.passed.is_none_or(|passed| passed < *until)
+            })
+    }
+
+    /// A request that began then has succeeded. Says whether that is news.
+    pub fn pass(&mut self, began: Timestamp) -> bool {
+        let is_news = self.passed.is_none_or(|passed| passed < began);
+        if is_news {
+            self.passed = Some(began);
+        }
+        is_news
     }
 
     /// The hold that ends last, if one has not ended.
@@ -137,6 +162,7 @@ impl Holds {
         for (reason, until) in &other.until {
             merged.hold(*reason, *until);
         }
+        merged.passed = merged.passed.max(other.passed);
         merged
     }
 
@@ -154,6 +180,20 @@ mod tests {
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn a_hold_is_due_from_its_end_until_a_request_that_began_later_succeeds() {
+        let mut holds = Holds::default();
+        holds.hold(Limit::Requests, at(100));
+        assert!(!holds.is_due(at(99)) && holds.is_due(at(100)));
+        holds.pass(at(90));
+        assert!(holds.is_due(at(101)), "it had begun before the hold");
+        assert!(holds.pass(at(105)) && !holds.pass(at(104)));
+        assert!(!holds.is_due(at(106)));
+        holds.hold(Limit::Tokens, at(200));
+        assert!(!holds.is_due(at(199)) && holds.is_due(at(200)), "a new hold has a first request of its own");
+        assert!(!holds.is_due(at(200 + 600)), "no request waits for it any more");
     }
 
     #[test]
@@ -193,7 +233,9 @@ mod tests {
 
     fn any_holds() -> impl Strategy<Value = Holds> {
         let until = proptest::collection::btree_map(0..Limit::ALL.len(), 0_i64..5, 0..4);
-        (0_u64..3, until).prop_map(|(epoch, until)| Holds {
+        let passed = proptest::option::of((0_i64..5).prop_map(at));
+        (0_u64..3, until, passed).prop_map(|(epoch, until, passed)| Holds {
+            passed,
             epoch,
             until: until.into_iter().map(|(limit, second)| (Limit::ALL[limit], at(second))).collect(),
         })

@@ -10,12 +10,12 @@
 
 use crate::time::Moment;
 
-use super::bucket::{Allowance, Bucket, Circumstances, Refreshed};
+use super::bucket::{Allowance, Bucket, BucketContext, WindowChange};
 use super::{Cost, GatePolicy, Level, Limit};
 
 const COUNTED: [Limit; 4] = [Limit::Requests, Limit::Tokens, Limit::InputTokens, Limit::OutputTokens];
 
-/// Which statement each limit had heard when an answer began.
+/// The number of statements that each limit had had when an answer began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp([u64; COUNTED.len()]);
 
@@ -31,7 +31,7 @@ pub(super) enum End {
 }
 
 #[derive(Debug)]
-struct Metered {
+struct MeteredLimit {
     limit: Limit,
     bucket: Option<Bucket>,
     /// Raised by every statement and every new window.
@@ -43,13 +43,18 @@ struct Metered {
 
 #[derive(Debug)]
 pub(super) struct Meter {
-    metered: [Metered; COUNTED.len()],
+    metered: [MeteredLimit; COUNTED.len()],
 }
 
 impl Meter {
     pub(super) fn new() -> Self {
-        let metered =
-            |limit| Metered { limit, bucket: None, statements: 0, unseen: 0, warned_until: Moment::START };
+        let metered = |limit| MeteredLimit {
+            limit,
+            bucket: None,
+            statements: 0,
+            unseen: 0,
+            warned_until: Moment::START,
+        };
         Self { metered: COUNTED.map(metered) }
     }
 
@@ -59,9 +64,9 @@ impl Meter {
         for metered in &mut self.metered {
             let Some(bucket) = &mut metered.bucket else { continue };
             match bucket.refresh(metered.unseen, now) {
-                Refreshed::Same => continue,
-                Refreshed::Reset => metered.statements += 1,
-                Refreshed::Forgotten => metered.bucket = None,
+                WindowChange::Same => continue,
+                WindowChange::Reset => metered.statements += 1,
+                WindowChange::Forgotten => metered.bucket = None,
             }
             let_go = true;
         }
@@ -70,7 +75,7 @@ impl Meter {
 
     pub(super) fn learn(&mut self, limit: Limit, allowance: Allowance, policy: &GatePolicy, now: Moment) {
         let Some(metered) = self.metered.iter_mut().find(|metered| metered.limit == limit) else { return };
-        let about = Circumstances {
+        let about = BucketContext {
             headroom: policy.headroom,
             forget_after: policy.forget_after,
             unseen: metered.unseen,
@@ -131,7 +136,7 @@ impl Meter {
         }
     }
 
-    /// Limits that are nearly used up and were not told of in this window.
+    /// Limits that are nearly used up and were not reported in this window.
     pub(super) fn warnings(&mut self, now: Moment) -> impl Iterator<Item = (Limit, u8)> {
         self.metered.iter_mut().filter(move |metered| now >= metered.warned_until).filter_map(|metered| {
             let (percent, over) = metered.bucket.as_ref()?.nearly()?;
@@ -142,11 +147,11 @@ impl Meter {
 
     pub(super) fn levels(&self) -> Vec<Level> {
         let known = self.metered.iter().filter_map(|metered| Some((metered.limit, metered.bucket.as_ref()?)));
-        known.map(|(limit, bucket)| Level { limit, left: bucket.left(), most: bucket.most() }).collect()
+        known.map(|(limit, bucket)| Level { limit, left: bucket.left(), max: bucket.max() }).collect()
     }
 }
 
-impl Metered {
+impl MeteredLimit {
     fn units(&self, cost: Cost) -> u64 {
         cost.against(self.limit).unwrap_or(0)
     }

@@ -1,8 +1,8 @@
 //! Keeps traffic below what a provider allows, so that limits are approached and not hit.
 //!
-//! One [`Gate`] stands before one account or model. It is told the time and touches nothing: a caller that waits at it looks
-//! again at the told moment. The fast question is one or two atomic loads; everything else is a short critical
-//! section, so that a check and what it allows are one step.
+//! One [`Gate`] stands before one account or model. It gets the time as an argument and touches nothing: a caller that
+//! waits at it polls its ticket again at the moment that the gate named. The fast check is one or two atomic loads;
+//! everything else is a short critical section, so that a check and what it allows are one step.
 //!
 //! Where to look: `not_before` (stated holds on both clocks), `bucket` and `meter` (levels, reserve and settle), `queue` (turns
 //! of tenants), `state` (all of it together), `header` (what answers say), `word` (the fast check).
@@ -39,8 +39,8 @@ pub use cost::{Cost, Tenant};
 pub use event::GateEvent;
 pub use header::allowances;
 pub use hold::{Holds, Limit};
-pub use not_before::LONGEST_HOLD;
-pub use policy::{GatePolicy, GatePolicyError, LARGEST_QUEUE};
+pub use not_before::MAX_HOLD;
+pub use policy::{GatePolicy, GatePolicyError, MAX_QUEUE};
 pub use reservation::Reservation;
 pub use snapshot::{GateSnapshot, Level};
 pub use ticket::{Entry, Refusal, Ticket, TicketState};
@@ -62,7 +62,7 @@ pub struct GateDelay {
 pub struct Gate {
     /// Until when nothing may pass, and why.
     shut: AtomicU64,
-    /// Until when others are in the way, and why.
+    /// Until when places or waiters are in the way, and why.
     busy: AtomicU64,
     state: Mutex<State>,
 }
@@ -74,9 +74,9 @@ impl Gate {
     #[must_use]
     pub fn new(policy: GatePolicy, now: Moment) -> Self {
         let policy = GatePolicy {
-            concurrency: policy.concurrency.map(|most| most.max(1)),
-            queue: policy.queue.min(LARGEST_QUEUE),
-            headroom: if policy.headroom.is_nan() { 0.0 } else { policy.headroom.clamp(0.0, MOST_HEADROOM) },
+            concurrency: policy.concurrency.map(|max| max.max(1)),
+            queue: policy.queue.min(MAX_QUEUE),
+            headroom: if policy.headroom.is_nan() { 0.0 } else { policy.headroom.clamp(0.0, MAX_HEADROOM) },
             ..policy
         };
         let state = Mutex::new(State::new(policy, now));
@@ -123,7 +123,7 @@ impl Gate {
         self.locked(|state| state.reserve(cost, now)).map(|()| Reservation::new(Arc::clone(self), cost))
     }
 
-    /// Passes, or waits for its turn until the deadline or [`GatePolicy::longest_wait`], whichever comes first.
+    /// Passes, or waits for its turn until the deadline or [`GatePolicy::max_wait`], whichever comes first.
     pub fn enter(&self, tenant: &Tenant, cost: Cost, deadline: Moment, now: Moment) -> Entry<&Self> {
         let cost = cost.clamped();
         let entered = self.locked(|state| state.enter(tenant, cost, deadline, now));
@@ -196,12 +196,12 @@ impl Gate {
         self.locked(|state| {
             let now = state.advance(now);
             state.meter.learn(limit, allowance, &state.policy, now);
-            state.nudge();
+            state.request_wake();
             state.warn();
         });
     }
 
-    /// What happened since the last call, oldest first; the last 64.
+    /// The events since the last call, oldest first; the last 64.
     #[must_use = "what is drained is gone"]
     pub fn drain_events(&self) -> Vec<GateEvent> {
         self.locked(|state| state.events.drain())
@@ -229,7 +229,7 @@ impl Gate {
         snapshot
     }
 
-    /// Does something under the lock, and afterwards without it wakes who is to be woken.
+    /// Does something under the lock, and wakes the waiters afterwards, without the lock.
     fn locked<R>(&self, work: impl FnOnce(&mut State) -> R) -> R {
         // No code of others runs under the lock, so a poisoned one is as sound as any.
         let mut state = lock(&self.state);
@@ -246,4 +246,4 @@ impl Gate {
 }
 
 /// At least a thousandth of a limit may be used.
-const MOST_HEADROOM: f64 = 0.999;
+const MAX_HEADROOM: f64 = 0.999;

@@ -6,7 +6,7 @@
 //! store is then known and not taken for news.
 //!
 //! Invariants: per reason the end only moves later, except by a clear; nothing is believed for longer than
-//! [`LONGEST_HOLD`] from the moment of learning.
+//! [`MAX_HOLD`] from the moment of learning.
 
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ use crate::time::Moment;
 use super::{Holds, Limit};
 
 /// A hold is believed for at most this long: 35 days, a monthly quota and some slack.
-pub const LONGEST_HOLD: Duration = Duration::from_secs(35 * 24 * 60 * 60);
+pub const MAX_HOLD: Duration = Duration::from_secs(35 * 24 * 60 * 60);
 
 /// What an adoption changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Adopted {
+pub(super) struct HoldChanges {
     pub(super) is_news: bool,
     /// Another process cleared it.
     pub(super) cleared: bool,
@@ -61,10 +61,10 @@ impl NotBefore {
     }
 
     /// Takes over what others know.
-    pub(super) fn adopt(&mut self, other: &Holds, now: Moment, wall: Timestamp) -> Adopted {
+    pub(super) fn adopt(&mut self, other: &Holds, now: Moment, wall: Timestamp) -> HoldChanges {
         let merged = self.record.merge(other);
         if merged == self.record {
-            return Adopted::default();
+            return HoldChanges::default();
         }
         let known = std::mem::replace(&mut self.record, merged.clone());
         let cleared = merged.epoch > known.epoch;
@@ -79,7 +79,7 @@ impl NotBefore {
                 longer.push((*reason, *until));
             }
         }
-        Adopted { is_news: true, cleared, longer }
+        HoldChanges { is_news: true, cleared, longer }
     }
 
     pub(super) fn clear(&mut self) {
@@ -98,5 +98,5 @@ impl NotBefore {
 /// How long it is until then; none if it has passed.
 fn length_of(until: Timestamp, wall: Timestamp) -> Option<Duration> {
     let length = Duration::try_from(until.duration_since(wall)).ok()?;
-    (!length.is_zero()).then(|| length.min(LONGEST_HOLD))
+    (!length.is_zero()).then(|| length.min(MAX_HOLD))
 }

@@ -11,7 +11,7 @@ pub struct GatePolicy {
     /// Callers that may wait; one more is refused at once. Zero: no caller waits.
     pub queue: u32,
     /// No caller waits longer, whatever its own deadline.
-    pub longest_wait: Duration,
+    pub max_wait: Duration,
     /// After a hold, waiters are let through one in each such stretch.
     pub stagger: Duration,
     /// This share of a learned limit is left unused, in `0..1`: other programs may share the account.
@@ -25,7 +25,7 @@ impl Default for GatePolicy {
         Self {
             concurrency: None,
             queue: 256,
-            longest_wait: Duration::from_secs(30),
+            max_wait: Duration::from_secs(30),
             stagger: Duration::from_millis(50),
             headroom: 0.0,
             forget_after: Duration::from_secs(10 * 60),
@@ -41,7 +41,7 @@ pub enum GatePolicyError {
     #[error("`concurrency` must be at least 1; leave it out for no limit")]
     Concurrency,
     /// A queue that could fill the memory.
-    #[error("`queue` must be at most {LARGEST_QUEUE}")]
+    #[error("`queue` must be at most {MAX_QUEUE}")]
     Queue,
     /// A share out of its range.
     #[error("`headroom` must be at least 0 and below 1")]
@@ -49,7 +49,7 @@ pub enum GatePolicyError {
 }
 
 /// The most callers that may wait at one gate.
-pub const LARGEST_QUEUE: u32 = 100_000;
+pub const MAX_QUEUE: u32 = 100_000;
 
 impl GatePolicy {
     /// Whether the values make sense.
@@ -60,7 +60,7 @@ impl GatePolicy {
         if self.concurrency == Some(0) {
             return Err(GatePolicyError::Concurrency);
         }
-        if self.queue > LARGEST_QUEUE {
+        if self.queue > MAX_QUEUE {
             return Err(GatePolicyError::Queue);
         }
         if (0.0..1.0).contains(&self.headroom) { Ok(()) } else { Err(GatePolicyError::Headroom) }
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(base.validate(), Ok(()));
         let wrong = |policy: GatePolicy| policy.validate().unwrap_err();
         assert_eq!(wrong(GatePolicy { concurrency: Some(0), ..base }), GatePolicyError::Concurrency);
-        assert_eq!(wrong(GatePolicy { queue: LARGEST_QUEUE + 1, ..base }), GatePolicyError::Queue);
+        assert_eq!(wrong(GatePolicy { queue: MAX_QUEUE + 1, ..base }), GatePolicyError::Queue);
         assert_eq!(wrong(GatePolicy { headroom: 1.0, ..base }), GatePolicyError::Headroom);
         assert_eq!(wrong(GatePolicy { headroom: f64::NAN, ..base }), GatePolicyError::Headroom);
     }

@@ -1,4 +1,4 @@
-//! Who waits, and whose turn it is: tenants in turn, and within a tenant first come, first served.
+//! Which callers wait, and whose turn it is: tenants in turn, and within a tenant first come, first served.
 //!
 //! Every operation costs the logarithm of the number of waiters. A tenant that has been served goes to the end of
 //! the turn order, and so does one that comes new; so each tenant is served once before any is served twice,
@@ -19,7 +19,7 @@ pub(super) type TicketId = u64;
 #[derive(Debug)]
 pub(super) struct Waiter {
     tenant: Tenant,
-    /// Its place in the line of its tenant. Counts all tickets, so the difference of two tells their distance.
+    /// Its place in the line of its tenant. Counts all tickets, so the difference of two is their distance.
     pub(super) place: u64,
     pub(super) cost: Cost,
     pub(super) deadline: Moment,
@@ -27,7 +27,7 @@ pub(super) struct Waiter {
 }
 
 #[derive(Debug, Default)]
-struct Line {
+struct TenantLine {
     turn: u64,
     places: BTreeMap<u64, TicketId>,
 }
@@ -35,7 +35,7 @@ struct Line {
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiters: BTreeMap<TicketId, Waiter>,
-    lines: BTreeMap<Tenant, Line>,
+    lines: BTreeMap<Tenant, TenantLine>,
     turns: BTreeMap<u64, Tenant>,
     deadlines: BTreeSet<(Moment, TicketId)>,
     /// The next place, turn and ticket number.
@@ -121,7 +121,7 @@ impl Queue {
         let turn = self.number();
         let line = self.lines.entry(tenant.clone()).or_insert_with(|| {
             self.turns.insert(turn, tenant.clone());
-            Line { turn, places: BTreeMap::new() }
+            TenantLine { turn, places: BTreeMap::new() }
         });
         line.places.insert(place, id);
     }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn who_leaves_changes_nobody_elses_turn() {
+    fn leaving_the_queue_changes_no_other_turn() {
         let mut queue = Queue::default();
         let first = join(&mut queue, "a", 1);
         let only = join(&mut queue, "b", 1);

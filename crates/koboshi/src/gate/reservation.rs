@@ -1,7 +1,7 @@
 //! The proof that a request may be sent, and the way to say what it cost in the end.
 //!
 //! A reservation goes through up to three stages. *Reserved*: dropping it returns everything. *Sent*: dropping it returns
-//! only the place, the estimate stays, because a failed or cut-off request costs too and no answer said how much.
+//! only the place, the estimate stays, because a failed or cut-off request costs too, and how much is not known.
 //! *Seen*: the answer has begun, so the provider has counted it, and what it states from then on contains it.
 //! [`settle`](Reservation::settle) ends it with the true cost, at any stage.
 
@@ -57,7 +57,7 @@ impl<B: Deref<Target = Gate>> Reservation<B> {
     }
 
     /// The answer has begun, whatever it says: the provider has counted the request. Call it before
-    /// [`Gate::learn`] is told the headers of that answer, else the request is taken off twice until the next ones.
+    /// [`Gate::learn`] gets the headers of that answer, else the request is taken off twice until the next ones.
     pub fn seen(&mut self) {
         if matches!(self.stage, Stage::Reserved | Stage::Sent) {
             let cost = self.cost;

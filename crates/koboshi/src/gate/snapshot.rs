@@ -15,7 +15,7 @@ pub struct Level {
     /// What may still be reserved; below zero is a debt.
     pub left: i64,
     /// What there is when it is full, if it is known.
-    pub most: Option<u64>,
+    pub max: Option<u64>,
 }
 
 /// A gate at one moment.

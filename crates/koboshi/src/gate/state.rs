@@ -1,10 +1,10 @@
-//! Everything a gate knows, under its lock: who may pass now, who waits, and who is to be woken.
+//! Everything a gate knows, under its lock: which callers may pass now, which wait, and which are to be woken.
 //!
 //! Every timed call first [advances](State::advance): levels refill, deadlines pass, an ended hold is noticed. Then it
 //! decides. Deciding and taking are one step under one lock, so there is no gap between a check and what it allowed.
 //!
 //! Release is by turn, and each waiter collects its own: nothing is reserved for a waiter that may never come. The
-//! one at the head is *called*; if it does not come within [`PATIENCE`] although it could pass, it goes to the
+//! one at the head is *called*; if it does not come within [`HEAD_TIMEOUT`] although it could pass, it goes to the
 //! end of its line, so that one stuck caller does not stop all others. When much is let
 //! go at once (a hold ends, a window begins again), waiters are *paced*: one in each `stagger`, for as long as those
 //! who wait then need. Then the pace ends, else a busy gate would stay slow.
@@ -24,19 +24,19 @@ use super::word::{self, NEVER};
 use super::{Cost, GateDelay, GatePolicy, Limit, Refusal, Tenant};
 
 /// How long a waiter that could pass has to come before the next one is asked.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// No waiter is told to look again sooner than this.
-const LEAST_PAUSE: Duration = Duration::from_millis(1);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(1);
+/// A waiter is never asked to poll again sooner than this.
+const MIN_PAUSE: Duration = Duration::from_millis(1);
 
-/// The answer to one who comes.
+/// The answer to a caller that arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Entered {
+pub(super) enum EnterResult {
     In,
     Wait(TicketId),
     Refused(Refusal),
 }
 
-/// The answer to one who waits.
+/// The answer to a waiter that polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PollResult {
     In(Cost),
@@ -54,10 +54,10 @@ struct Pace {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) policy: GatePolicy,
-    /// The latest time that a caller told.
+    /// The latest time that a caller handed in.
     now: Moment,
     pub(super) not_before: NotBefore,
-    /// A hold was in force when last looked at.
+    /// A hold was in force at the last call.
     is_held: bool,
     pub(super) meter: Meter,
     pub(super) in_flight: u32,
@@ -68,9 +68,9 @@ pub(super) struct State {
     /// What the waiter at the head was last seen waiting for.
     waiting_for: Limit,
     pub(super) events: Events,
-    /// The head when last looked at, and whether it has something to look at.
+    /// The head at the last call, and whether it has something to poll for.
     head: Option<TicketId>,
-    nudge: bool,
+    must_wake: bool,
     /// To be woken, and to be dropped, once the lock is gone.
     woken: Vec<Waker>,
     discarded: Vec<Waker>,
@@ -91,7 +91,7 @@ impl State {
             waiting_for: Limit::Requests,
             events: Events::default(),
             head: None,
-            nudge: false,
+            must_wake: false,
             woken: Vec::new(),
             discarded: Vec::new(),
         }
@@ -123,12 +123,12 @@ impl State {
         now
     }
 
-    /// Those who wait now follow one in each stagger, for as long as they need together.
+    /// Those who wait now pass one in each stagger, for as long as all of them need.
     fn release_in_turn(&mut self) {
         let waiting = u32::try_from(self.queue.len()).unwrap_or(u32::MAX);
         let next = self.pace.map_or(self.now, |pace| pace.next.max(self.now));
         self.pace = Some(Pace { next, over: next.after(self.policy.stagger.saturating_mul(waiting)) });
-        self.nudge = true;
+        self.must_wake = true;
     }
 
     /// What keeps this cost back, waiters and pace aside.
@@ -142,7 +142,7 @@ impl State {
     }
 
     fn is_full(&self) -> bool {
-        self.policy.concurrency.is_some_and(|most| self.in_flight >= most)
+        self.policy.concurrency.is_some_and(|max| self.in_flight >= max)
     }
 
     /// What keeps one back that has not waited.
@@ -154,7 +154,7 @@ impl State {
         Some(GateDelay { until: None, reason: self.in_the_way() })
     }
 
-    /// What the others wait for; if no caller waits, only a place can be missing.
+    /// What the waiters wait for; without a waiter only a place can be missing.
     fn in_the_way(&self) -> Limit {
         if self.queue.is_empty() { Limit::Concurrency } else { self.waiting_for }
     }
@@ -178,30 +178,36 @@ impl State {
         }
     }
 
-    pub(super) fn enter(&mut self, tenant: &Tenant, cost: Cost, deadline: Moment, now: Moment) -> Entered {
+    pub(super) fn enter(
+        &mut self,
+        tenant: &Tenant,
+        cost: Cost,
+        deadline: Moment,
+        now: Moment,
+    ) -> EnterResult {
         let now = self.advance(now);
         self.call(None);
         if deadline < now {
-            return Entered::Refused(Refusal::TooLate { until: now });
+            return EnterResult::Refused(Refusal::TooLate { until: now });
         }
         let Some(held) = self.refused(cost) else {
             self.admit(cost);
-            return Entered::In;
+            return EnterResult::In;
         };
-        let deadline = deadline.min(now.after(self.policy.longest_wait));
+        let deadline = deadline.min(now.after(self.policy.max_wait));
         if let Some(until) = held.until.filter(|until| *until > deadline) {
-            return Entered::Refused(Refusal::TooLate { until });
+            return EnterResult::Refused(Refusal::TooLate { until });
         }
         if self.queue.len() >= usize::try_from(self.policy.queue).unwrap_or(usize::MAX) {
-            return Entered::Refused(Refusal::Full);
+            return EnterResult::Refused(Refusal::Full);
         }
         if self.queue.is_empty() {
             self.waiting_for = held.reason;
         }
-        Entered::Wait(self.queue.join(tenant, cost, deadline))
+        EnterResult::Wait(self.queue.join(tenant, cost, deadline))
     }
 
-    /// A waiter looks whether it may pass.
+    /// A waiter polls whether it may pass.
     pub(super) fn poll(&mut self, id: TicketId, now: Moment, waker: Option<Waker>) -> PollResult {
         self.advance(now);
         self.call(Some(id));
@@ -213,20 +219,20 @@ impl State {
         let is_head = self.queue.head() == Some(id);
         if is_head && self.kept_back(cost).is_none() {
             self.discarded.extend(waker);
-            self.let_in(id, cost);
+            self.admit_waiter(id, cost);
             return PollResult::In(cost);
         }
-        let look_again = self.look_again(is_head, place, waker.is_some());
+        let poll_at = self.poll_at(is_head, place, waker.is_some());
         self.register(id, waker);
         if is_head {
-            // It is looking right now: whatever this call found need not be told to it.
-            (self.head, self.nudge) = (Some(id), false);
+            // It polls right now, so it need not be woken for what this call found.
+            (self.head, self.must_wake) = (Some(id), false);
         }
-        // Behind its deadline it has nothing to look for but the end.
-        PollResult::Wait(look_again.min(deadline.after(Duration::from_nanos(1))))
+        // After its deadline it can only expire.
+        PollResult::Wait(poll_at.min(deadline.after(Duration::from_nanos(1))))
     }
 
-    fn let_in(&mut self, id: TicketId, cost: Cost) {
+    fn admit_waiter(&mut self, id: TicketId, cost: Cost) {
         self.discarded.extend(self.queue.serve(id).and_then(|served| served.waker));
         if let Some(pace) = &mut self.pace {
             pace.next = self.now.after(self.policy.stagger);
@@ -234,20 +240,20 @@ impl State {
         self.admit(cost);
     }
 
-    /// The head looks when it can pass; the others one after another, so that they do not all come together.
-    fn look_again(&self, is_head: bool, place: u64, is_woken: bool) -> Moment {
+    /// The head polls when it can pass; the others one after another, so that they do not all poll together.
+    fn poll_at(&self, is_head: bool, place: u64, is_woken: bool) -> Moment {
         let head = self.queue.head().and_then(|head| self.queue.get(head));
         let until = head.and_then(|head| self.kept_back(head.cost)).and_then(|held| held.until);
-        let pause = self.policy.stagger.max(LEAST_PAUSE);
+        let pause = self.policy.stagger.max(MIN_PAUSE);
         if is_head {
-            // A free slot is told by waking; without a waker there is only asking again.
-            return until.unwrap_or_else(|| self.now.after(if is_woken { PATIENCE } else { pause }));
+            // A free place wakes the waiter; without a waker it has to poll.
+            return until.unwrap_or_else(|| self.now.after(if is_woken { HEAD_TIMEOUT } else { pause }));
         }
         let ahead = place.saturating_sub(head.map_or(0, |head| head.place)).clamp(1, 1_000_000);
         let distance =
-            pause.saturating_mul(u32::try_from(ahead).unwrap_or(u32::MAX)).min(PATIENCE.max(pause));
-        // One that is woken looks only to notice that the one before it is stuck.
-        let spare = if is_woken { PATIENCE } else { Duration::ZERO };
+            pause.saturating_mul(u32::try_from(ahead).unwrap_or(u32::MAX)).min(HEAD_TIMEOUT.max(pause));
+        // A waiter with a waker polls only to notice that the one before it is stuck.
+        let spare = if is_woken { HEAD_TIMEOUT } else { Duration::ZERO };
         until.unwrap_or(self.now).after(distance).after(spare)
     }
 
@@ -258,7 +264,7 @@ impl State {
 
     /// Calls the waiter at the head if it can pass; one that was called and did not come goes to the end of its line.
     ///
-    /// The one who is `asking` has come, however late.
+    /// The one that is `asking` has polled, however late.
     fn call(&mut self, asking: Option<TicketId>) {
         let Some(head) = self.queue.head() else { return };
         let Some(waiter) = self.queue.get(head) else { return };
@@ -268,15 +274,15 @@ impl State {
         }
         match self.called {
             Some((called, since)) if called == head => {
-                if asking != Some(head) && self.now >= since.after(PATIENCE) {
+                if asking != Some(head) && self.now >= since.after(HEAD_TIMEOUT) {
                     self.queue.send_back(head);
                     self.called = self.queue.head().map(|next| (next, self.now));
-                    self.nudge = true;
+                    self.must_wake = true;
                 }
             }
             _ => {
                 self.called = Some((head, self.now));
-                self.nudge = true;
+                self.must_wake = true;
             }
         }
     }
@@ -297,7 +303,7 @@ impl State {
     pub(super) fn end(&mut self, cost: Cost, stamp: Option<Stamp>, end: End) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.meter.end(cost, stamp, end);
-        self.nudge = true;
+        self.must_wake = true;
     }
 
     pub(super) fn leave(&mut self, id: TicketId) {
@@ -310,27 +316,27 @@ impl State {
         self.events.push(GateEvent::Held { reason, until });
     }
 
-    /// All holds and levels are forgotten; those who wait follow one by one.
+    /// All holds and levels are forgotten; the waiters follow one by one.
     pub(super) fn cleared(&mut self) {
         self.meter.forget();
         // The next timed call finds the hold ended and begins the pace.
         self.is_held = true;
-        self.nudge = true;
+        self.must_wake = true;
         self.events.push(GateEvent::Cleared);
     }
 
-    pub(super) fn nudge(&mut self) {
-        self.nudge = true;
+    pub(super) fn request_wake(&mut self) {
+        self.must_wake = true;
     }
 
-    /// Who is to be woken and dropped now: at most the head, and those whose time is over.
+    /// The wakers to be woken and dropped now: at most the head's, and those of expired waiters.
     pub(super) fn take_wakers(&mut self) -> (Vec<Waker>, Vec<Waker>) {
         let head = self.queue.head();
-        if self.nudge || head != self.head {
+        if self.must_wake || head != self.head {
             let waker = head.and_then(|head| self.queue.get_mut(head)).and_then(|head| head.waker.take());
             self.woken.extend(waker);
         }
-        (self.head, self.nudge) = (head, false);
+        (self.head, self.must_wake) = (head, false);
         (std::mem::take(&mut self.woken), std::mem::take(&mut self.discarded))
     }
 

@@ -23,7 +23,7 @@ fn gate(policy: GatePolicy) -> Gate {
     Gate::new(policy, at(0))
 }
 
-fn said(limit: u64, remaining: u64, seconds: u64) -> Allowance {
+fn stated(limit: u64, remaining: u64, seconds: u64) -> Allowance {
     let resets_in = Some(Duration::from_secs(seconds));
     Allowance { limit: Some(limit), remaining, resets_in, refill: Refill::Steady }
 }
@@ -97,25 +97,25 @@ fn a_clear_opens_and_a_stale_copy_does_not_close_again() {
 }
 
 #[test]
-fn no_hold_is_believed_for_longer_than_35_days_however_often_it_is_told() {
+fn no_hold_is_believed_for_longer_than_35_days_however_often_it_is_stated() {
     let gate = gate(GatePolicy::default());
     let mut absurd = Holds::default();
     absurd.hold(Limit::Operator, Timestamp::MAX);
     assert!(gate.adopt(&absurd, at(0), wall(0)));
-    assert!(!gate.adopt(&absurd, at(1000), wall(1)), "telling it again does not stretch it");
-    let end = at(0).after(LONGEST_HOLD);
+    assert!(!gate.adopt(&absurd, at(1000), wall(1)), "stating it again does not stretch it");
+    let end = at(0).after(MAX_HOLD);
     assert_eq!(gate.check(at(1000)).unwrap_err().until, Some(end));
     assert_eq!(gate.check(end), Ok(()));
-    let told = super::tests::gate(GatePolicy::default());
-    told.hold(Limit::Quota, Timestamp::MAX, at(0), wall(0));
-    assert_eq!(told.holds().until[&Limit::Quota], wall(35 * 86_400), "and it is not passed on");
+    let endless = super::tests::gate(GatePolicy::default());
+    endless.hold(Limit::Quota, Timestamp::MAX, at(0), wall(0));
+    assert_eq!(endless.holds().until[&Limit::Quota], wall(35 * 86_400), "and it is not passed on");
 }
 
 #[test]
 fn news_about_a_level_never_opens_a_hold() {
     let gate = gate(GatePolicy::default());
     gate.hold(Limit::Requests, wall(60), at(0), wall(0));
-    gate.learn(Limit::Requests, said(100, 100, 0), at(0));
+    gate.learn(Limit::Requests, stated(100, 100, 0), at(0));
     assert_eq!(gate.check(at(59_999)).unwrap_err().reason, Limit::Requests);
 }
 
@@ -128,10 +128,10 @@ fn each_kind_of_limit_closes_for_itself() {
         [(Limit::Requests, 1), (Limit::Tokens, 50), (Limit::InputTokens, 30), (Limit::OutputTokens, 20)]
     {
         let open = gate(GatePolicy::default());
-        open.learn(limit, said(1000, enough, 600), at(0));
+        open.learn(limit, stated(1000, enough, 600), at(0));
         assert!(open.reserve(cost, at(0)).is_ok(), "{limit:?}");
         let short = gate(GatePolicy::default());
-        short.learn(limit, said(1000, enough - 1, 600), at(0));
+        short.learn(limit, stated(1000, enough - 1, 600), at(0));
         assert_eq!(short.reserve(cost, at(0)).unwrap_err().reason, limit);
         assert_eq!(short.snapshot(at(0)).in_flight, 0, "all or nothing");
     }
@@ -141,16 +141,16 @@ fn each_kind_of_limit_closes_for_itself() {
 fn limits_that_are_not_counted_teach_nothing() {
     let gate = gate(GatePolicy::default());
     for limit in [Limit::Concurrency, Limit::Quota, Limit::Operator] {
-        gate.learn(limit, said(10, 0, 600), at(0));
+        gate.learn(limit, stated(10, 0, 600), at(0));
     }
     assert_eq!(gate.check(at(0)), Ok(()));
 }
 
 #[test]
-fn of_several_limits_the_one_that_closes_longest_is_told() {
+fn of_several_limits_the_one_that_closes_longest_is_named() {
     let gate = gate(GatePolicy::default());
-    gate.learn(Limit::Requests, said(10, 0, 100), at(0));
-    gate.learn(Limit::Tokens, said(1000, 0, 100), at(0));
+    gate.learn(Limit::Requests, stated(10, 0, 100), at(0));
+    gate.learn(Limit::Tokens, stated(1000, 0, 100), at(0));
     let held = gate.reserve(Cost::of(500, 0), at(0)).unwrap_err();
     assert_eq!(held, GateDelay { until: Some(at(50_000)), reason: Limit::Tokens });
     gate.hold(Limit::Operator, wall(60), at(0), wall(0));
@@ -183,7 +183,7 @@ fn after_a_hold_waiters_follow_one_by_one() {
 #[test]
 fn a_new_window_is_no_stampede_either() {
     let gate = gate(GatePolicy::default());
-    gate.learn(Limit::Requests, Allowance { refill: Refill::AtReset, ..said(100, 0, 10) }, at(0));
+    gate.learn(Limit::Requests, Allowance { refill: Refill::AtReset, ..stated(100, 0, 10) }, at(0));
     let (mut one, mut two) = (wait(&gate, "a", at(0)), wait(&gate, "a", at(0)));
     assert!(let_in(&mut one, at(10_000)).is_some());
     assert!(let_in(&mut two, at(10_049)).is_none());
@@ -249,7 +249,7 @@ fn the_queue_is_bounded_and_a_hopeless_wait_is_refused_at_once() {
 
 #[test]
 fn nobody_waits_longer_than_the_policy_allows() {
-    let gate = gate(GatePolicy { longest_wait: SECOND, concurrency: Some(1), ..GatePolicy::default() });
+    let gate = gate(GatePolicy { max_wait: SECOND, concurrency: Some(1), ..GatePolicy::default() });
     let _inside = gate.reserve(Cost::of(1, 1), at(0)).unwrap();
     let mut ticket = wait(&gate, "a", at(0));
     assert!(matches!(ticket.poll(at(1000)), TicketState::Wait { .. }));
@@ -258,7 +258,7 @@ fn nobody_waits_longer_than_the_policy_allows() {
 }
 
 #[test]
-fn the_expired_make_room_even_if_they_never_look_again() {
+fn the_expired_make_room_even_if_they_never_poll_again() {
     let gate = gate(GatePolicy { queue: 1, concurrency: Some(1), ..GatePolicy::default() });
     let _inside = gate.reserve(Cost::of(1, 1), at(0)).unwrap();
     let _lost = wait(&gate, "a", at(0));
@@ -311,7 +311,7 @@ fn a_waiter_that_does_not_come_is_passed_over_and_not_lost() {
 }
 
 #[test]
-fn the_second_to_come_begins_anew_when_it_was_closed_in_between() {
+fn the_second_caller_starts_over_when_it_was_closed_in_between() {
     let gate = gate(GatePolicy { concurrency: Some(1), ..GatePolicy::default() });
     let inside = gate.reserve(Cost::of(1, 1), at(0)).unwrap();
     let (mut first, mut next) = (wait(&gate, "a", at(0)), wait(&gate, "b", at(0)));
@@ -335,27 +335,27 @@ fn if_all_who_waited_are_lost_the_check_opens_again() {
 }
 
 #[test]
-fn waiters_are_told_different_moments_to_look_again() {
+fn waiters_get_different_moments_to_poll_again() {
     let gate = gate(GatePolicy::default());
     gate.hold(Limit::Requests, wall(10), at(0), wall(0));
     let mut tickets: Vec<_> = (0..5).map(|_| wait(&gate, "a", at(0))).collect();
     let moments: Vec<_> = tickets
         .iter_mut()
         .map(|ticket| match ticket.poll(at(1)) {
-            TicketState::Wait { look_again } => look_again,
+            TicketState::Wait { poll_at } => poll_at,
             other => panic!("{other:?}"),
         })
         .collect();
-    assert_eq!(moments[0], at(10_000), "the first looks when the hold ends");
+    assert_eq!(moments[0], at(10_000), "the first polls when the hold ends");
     assert!(moments.windows(2).all(|pair| pair[0] < pair[1]), "{moments:?}");
 }
 
 // ===== Waking =====
 
 #[derive(Default)]
-struct Bell(AtomicUsize);
+struct WakeCounter(AtomicUsize);
 
-impl Wake for Bell {
+impl Wake for WakeCounter {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
@@ -365,66 +365,71 @@ impl Wake for Bell {
 fn only_the_one_whose_turn_it_is_is_woken() {
     let gate = gate(GatePolicy { concurrency: Some(1), ..GatePolicy::default() });
     let inside = gate.reserve(Cost::of(1, 1), at(0)).unwrap();
-    let bells: Vec<Arc<Bell>> = (0..3).map(|_| Arc::default()).collect();
+    let counters: Vec<Arc<WakeCounter>> = (0..3).map(|_| Arc::default()).collect();
     let mut tickets: Vec<_> = (0..3).map(|_| wait(&gate, "a", at(0))).collect();
-    for (ticket, bell) in tickets.iter_mut().zip(&bells) {
-        let state = ticket.poll_woken(at(1), &Waker::from(Arc::clone(bell)));
+    for (ticket, counter) in tickets.iter_mut().zip(&counters) {
+        let state = ticket.poll_woken(at(1), &Waker::from(Arc::clone(counter)));
         assert!(matches!(state, TicketState::Wait { .. }));
     }
-    let rung = || bells.iter().map(|bell| bell.0.load(Ordering::Relaxed)).collect::<Vec<_>>();
-    assert_eq!(rung(), [0, 0, 0]);
+    let wakes = || counters.iter().map(|counter| counter.0.load(Ordering::Relaxed)).collect::<Vec<_>>();
+    assert_eq!(wakes(), [0, 0, 0]);
     inside.settle(Cost::of(1, 1), at(2));
-    assert_eq!(rung(), [1, 0, 0], "a place is free");
+    assert_eq!(wakes(), [1, 0, 0], "a place is free");
     let second = let_in(&mut tickets[0], at(3));
-    assert_eq!(rung(), [1, 1, 0], "the next one comes to the head");
-    let _ = tickets[1].poll_woken(at(3), &Waker::from(Arc::clone(&bells[1])));
+    assert_eq!(wakes(), [1, 1, 0], "the next one comes to the head");
+    let _ = tickets[1].poll_woken(at(3), &Waker::from(Arc::clone(&counters[1])));
     drop(second);
-    assert_eq!(rung(), [1, 2, 0]);
+    assert_eq!(wakes(), [1, 2, 0]);
     drop(tickets.remove(1));
-    assert_eq!(rung(), [1, 2, 1], "one that leaves hands the turn on");
+    assert_eq!(wakes(), [1, 2, 1], "one that leaves hands the turn on");
 }
 
 #[test]
 fn news_a_clear_and_the_deadline_wake_too() {
     let gate = gate(GatePolicy { concurrency: Some(1), ..GatePolicy::default() });
     let _inside = gate.reserve(Cost::of(1, 1), at(0)).unwrap();
-    let bell = Arc::<Bell>::default();
-    let waker = Waker::from(Arc::clone(&bell));
-    let rung = || bell.0.load(Ordering::Relaxed);
+    let counter = Arc::<WakeCounter>::default();
+    let waker = Waker::from(Arc::clone(&counter));
+    let wakes = || counter.0.load(Ordering::Relaxed);
     let mut ticket = ticket(gate.enter(&Tenant::new("a"), Cost::of(1, 1), at(400), at(0)));
     let _ = ticket.poll_woken(at(1), &waker);
-    gate.learn(Limit::Requests, said(10, 5, 600), at(2));
-    assert_eq!(rung(), 1, "news");
-    gate.learn(Limit::Requests, said(10, 6, 600), at(2));
-    assert_eq!(rung(), 1, "one wake for one look");
+    gate.learn(Limit::Requests, stated(10, 5, 600), at(2));
+    assert_eq!(wakes(), 1, "news");
+    gate.learn(Limit::Requests, stated(10, 6, 600), at(2));
+    assert_eq!(wakes(), 1, "one wake for one poll");
     let _ = ticket.poll_woken(at(3), &waker);
     gate.clear();
-    assert_eq!(rung(), 2, "a clear");
+    assert_eq!(wakes(), 2, "a clear");
     let _ = ticket.poll_woken(at(4), &waker);
-    let before = rung();
+    let before = wakes();
     let _ = gate.snapshot(at(401));
-    assert_eq!(rung(), before + 1, "its time is over");
+    assert_eq!(wakes(), before + 1, "its time is over");
     assert!(matches!(ticket.poll(at(401)), TicketState::Expired));
 }
 
 #[test]
-fn who_looks_only_when_woken_is_not_forgotten() {
+fn a_waiter_that_polls_only_when_woken_is_not_forgotten() {
     let gate = gate(GatePolicy { concurrency: Some(2), ..GatePolicy::default() });
     let mut inside: Vec<_> = (0..2).map(|_| gate.reserve(Cost::of(1, 1), at(0)).unwrap()).collect();
     let mut waiting: Vec<_> = (0..20)
-        .map(|number| (wait(&gate, ["a", "b", "c"][number % 3], at(0)), Arc::<Bell>::default()))
+        .map(|number| (wait(&gate, ["a", "b", "c"][number % 3], at(0)), Arc::<WakeCounter>::default()))
         .collect();
-    for (ticket, bell) in &mut waiting {
-        assert!(matches!(ticket.poll_woken(at(0), &Waker::from(Arc::clone(bell))), TicketState::Wait { .. }));
+    for (ticket, counter) in &mut waiting {
+        assert!(matches!(
+            ticket.poll_woken(at(0), &Waker::from(Arc::clone(counter))),
+            TicketState::Wait { .. }
+        ));
     }
     for millis in 1..=20 {
         let before = waiting.len();
         inside.remove(0).settle(Cost::of(1, 1), at(millis));
-        // As an executor does it: whoever was woken looks, until nobody is.
-        while let Some(woken) = waiting.iter().position(|(_, bell)| bell.0.swap(0, Ordering::Relaxed) > 0) {
-            let (ticket, bell) = &mut waiting[woken];
+        // As an executor does it: every woken waiter polls, until none is woken.
+        while let Some(woken) =
+            waiting.iter().position(|(_, counter)| counter.0.swap(0, Ordering::Relaxed) > 0)
+        {
+            let (ticket, counter) = &mut waiting[woken];
             if let TicketState::In(reservation) =
-                ticket.poll_woken(at(millis), &Waker::from(Arc::clone(bell)))
+                ticket.poll_woken(at(millis), &Waker::from(Arc::clone(counter)))
             {
                 inside.push(reservation);
                 drop(waiting.remove(woken));
@@ -468,7 +473,7 @@ fn wakers_are_used_and_dropped_without_the_lock() {
 #[test]
 fn threads_together_get_exactly_what_was_left() {
     let gate = gate(GatePolicy::default());
-    gate.learn(Limit::Requests, Allowance { limit: None, remaining: 100, ..said(0, 0, 600) }, at(0));
+    gate.learn(Limit::Requests, Allowance { limit: None, remaining: 100, ..stated(0, 0, 600) }, at(0));
     let passed: usize = std::thread::scope(|scope| {
         let pass = || {
             let reservations = (0..100).filter_map(|_| gate.reserve(Cost::of(1, 1), at(1)).ok());
@@ -483,7 +488,7 @@ fn threads_together_get_exactly_what_was_left() {
 #[test]
 fn threads_that_wait_all_get_in_and_never_too_many_at_once() {
     let gate = gate(GatePolicy { concurrency: Some(2), ..GatePolicy::default() });
-    let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (inside, max) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let pass = |tenant: &Tenant| {
         let reservation = match gate.enter(tenant, Cost::of(1, 1), at(10_000), at(1)) {
             Entry::In(reservation) => reservation,
@@ -495,7 +500,7 @@ fn threads_that_wait_all_get_in_and_never_too_many_at_once() {
             },
             Entry::Refused(refusal) => panic!("{refusal}"),
         };
-        most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        max.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         inside.fetch_sub(1, Ordering::SeqCst);
         reservation.settle(Cost::of(1, 1), at(1));
     };
@@ -504,7 +509,7 @@ fn threads_that_wait_all_get_in_and_never_too_many_at_once() {
             scope.spawn(move || (0..200).for_each(|_| pass(&Tenant::new(name))));
         }
     });
-    assert!(most.load(Ordering::SeqCst) <= 2);
+    assert!(max.load(Ordering::SeqCst) <= 2);
     let snapshot = gate.snapshot(at(1));
     assert_eq!((snapshot.in_flight, snapshot.waiting), (0, 0));
 }
@@ -518,7 +523,7 @@ fn a_gate_and_what_it_hands_out_go_to_other_threads() {
 }
 
 #[test]
-fn a_panic_of_a_caller_costs_nobody_else_anything() {
+fn a_panic_of_a_caller_costs_no_other_caller_anything() {
     let gate = gate(GatePolicy { concurrency: Some(1), ..GatePolicy::default() });
     let outcome = std::thread::scope(|scope| {
         let caller = scope.spawn(|| {
@@ -536,7 +541,7 @@ fn a_panic_of_a_caller_costs_nobody_else_anything() {
 #[test]
 fn settling_corrects_to_the_true_cost_in_both_directions() {
     let gate = gate(GatePolicy::default());
-    gate.learn(Limit::Tokens, said(1000, 500, 5000), at(0));
+    gate.learn(Limit::Tokens, stated(1000, 500, 5000), at(0));
     let cheap = gate.reserve(Cost::of(100, 300), at(0)).unwrap();
     assert_eq!(left(&gate, Limit::Tokens, at(0)), Some(100), "the estimate is of the whole request");
     cheap.settle(Cost::of(100, 50), at(0));
@@ -546,13 +551,13 @@ fn settling_corrects_to_the_true_cost_in_both_directions() {
     assert_eq!(left(&gate, Limit::Tokens, at(0)), Some(-200), "a debt");
     let held = gate.reserve(Cost::of(0, 0), at(0)).unwrap_err();
     let held_until_forgotten = GateDelay { until: Some(at(600_000)), reason: Limit::Tokens };
-    assert_eq!(held, held_until_forgotten, "everybody waits, but not longer than news is believed");
+    assert_eq!(held, held_until_forgotten, "every caller waits, but not longer than news is believed");
 }
 
 #[test]
 fn what_was_sent_and_dropped_keeps_its_estimate_and_frees_its_place() {
     let gate = gate(GatePolicy { concurrency: Some(1), ..GatePolicy::default() });
-    gate.learn(Limit::Tokens, said(1000, 500, 5000), at(0));
+    gate.learn(Limit::Tokens, stated(1000, 500, 5000), at(0));
     drop(gate.reserve(Cost::of(100, 300), at(0)).unwrap());
     assert_eq!(left(&gate, Limit::Tokens, at(0)), Some(500), "never sent: all of it comes back");
     let mut failed = gate.reserve(Cost::of(100, 300), at(0)).unwrap();
@@ -574,7 +579,7 @@ fn news_counts_what_is_on_its_way_once() {
     answered.sent();
     on_its_way.sent();
     answered.seen();
-    gate.learn(Limit::Tokens, said(1000, 900, 5000), at(0));
+    gate.learn(Limit::Tokens, stated(1000, 900, 5000), at(0));
     assert_eq!(left(&gate, Limit::Tokens, at(0)), Some(800), "the answered one is in the nine hundred");
     answered.settle(Cost::of(10, 40), at(0));
     assert_eq!(left(&gate, Limit::Tokens, at(0)), Some(800), "so it has nothing to give back");
@@ -586,7 +591,7 @@ fn news_counts_what_is_on_its_way_once() {
 #[test]
 fn what_was_counted_in_the_last_window_gives_nothing_back_in_the_next() {
     let gate = gate(GatePolicy::default());
-    gate.learn(Limit::Tokens, Allowance { refill: Refill::AtReset, ..said(1000, 900, 10) }, at(0));
+    gate.learn(Limit::Tokens, Allowance { refill: Refill::AtReset, ..stated(1000, 900, 10) }, at(0));
     let mut old = gate.reserve(Cost::of(100, 400), at(0)).unwrap();
     old.seen();
     let new = gate.reserve(Cost::of(100, 200), at(10_000)).unwrap();
@@ -596,9 +601,9 @@ fn what_was_counted_in_the_last_window_gives_nothing_back_in_the_next() {
 }
 
 #[test]
-fn a_dear_settlement_counts_from_when_it_is_told() {
+fn a_dear_settlement_counts_from_when_it_is_reported() {
     let gate = gate(GatePolicy::default());
-    gate.learn(Limit::Tokens, said(100, 90, 10), at(0));
+    gate.learn(Limit::Tokens, stated(100, 90, 10), at(0));
     let long = gate.reserve(Cost::of(10, 0), at(0)).unwrap();
     long.settle(Cost::of(10, 20), at(60_000));
     assert_eq!(left(&gate, Limit::Tokens, at(60_000)), Some(80), "the minute before cannot pay for it");
@@ -609,8 +614,8 @@ fn output_tokens_stated_apart_are_on_their_way_until_the_end() {
     let gate = gate(GatePolicy::default());
     let mut stream = gate.reserve(Cost::of(10, 300), at(0)).unwrap();
     stream.seen();
-    gate.learn(Limit::OutputTokens, said(1000, 1000, 0), at(0));
-    gate.learn(Limit::InputTokens, said(1000, 990, 5000), at(0));
+    gate.learn(Limit::OutputTokens, stated(1000, 1000, 0), at(0));
+    gate.learn(Limit::InputTokens, stated(1000, 990, 5000), at(0));
     assert_eq!(left(&gate, Limit::OutputTokens, at(0)), Some(700));
     assert_eq!(left(&gate, Limit::InputTokens, at(0)), Some(990));
     stream.settle(Cost::of(10, 200), at(0));
@@ -620,7 +625,7 @@ fn output_tokens_stated_apart_are_on_their_way_until_the_end() {
 #[test]
 fn the_warning_at_eighty_percent_comes_once_in_a_window() {
     let gate = gate(GatePolicy::default());
-    gate.learn(Limit::Requests, said(10, 9, 10), at(0));
+    gate.learn(Limit::Requests, stated(10, 9, 10), at(0));
     let spend = |count: usize, now: Moment| {
         for _ in 0..count {
             gate.reserve(Cost::of(1, 1), now).unwrap().settle(Cost::of(1, 1), now);
@@ -632,10 +637,10 @@ fn the_warning_at_eighty_percent_comes_once_in_a_window() {
     let warning = |used_percent| GateEvent::Nearly { limit: Limit::Requests, used_percent };
     assert_eq!(gate.drain_events(), [warning(80)]);
     spend(2, at(0));
-    gate.learn(Limit::Requests, said(10, 1, 90), at(1000));
+    gate.learn(Limit::Requests, stated(10, 1, 90), at(1000));
     assert_eq!(gate.drain_events(), [], "once in a window, news or not");
     // Eighty seconds from the warning it would have been full again at the pace of then.
-    gate.learn(Limit::Requests, said(10, 1, 90), at(80_000));
+    gate.learn(Limit::Requests, stated(10, 1, 90), at(80_000));
     assert_eq!(gate.drain_events(), [warning(90)], "the next window warns again");
 }
 
@@ -643,10 +648,10 @@ fn the_warning_at_eighty_percent_comes_once_in_a_window() {
 fn the_warning_comes_for_headroom_news_and_dear_settlements_too() {
     let warned = |gate: &Gate| gate.drain_events().len();
     let shared = gate(GatePolicy { headroom: 0.5, ..GatePolicy::default() });
-    shared.learn(Limit::Tokens, said(1000, 600, 60), at(0));
+    shared.learn(Limit::Tokens, stated(1000, 600, 60), at(0));
     assert_eq!(warned(&shared), 1, "four hundred of the five hundred that we may use");
     let dear = gate(GatePolicy::default());
-    dear.learn(Limit::Tokens, said(1000, 900, 60), at(0));
+    dear.learn(Limit::Tokens, stated(1000, 900, 60), at(0));
     dear.reserve(Cost::of(1, 1), at(0)).unwrap().settle(Cost::of(400, 400), at(0));
     assert_eq!(warned(&dear), 1);
 }
@@ -664,7 +669,7 @@ fn events_tell_what_happened_and_are_bounded() {
     gate.hold(Limit::Quota, wall(90), at(10_000), wall(10));
     gate.clear();
     let _ = gate.snapshot(at(10_001));
-    assert_eq!(gate.drain_events().last(), Some(&GateEvent::Cleared), "a clear is not told twice");
+    assert_eq!(gate.drain_events().last(), Some(&GateEvent::Cleared), "a clear is not reported twice");
     for second in 0..100 {
         gate.hold(Limit::Requests, wall(100 + second), at(0), wall(0));
     }
@@ -675,12 +680,12 @@ fn events_tell_what_happened_and_are_bounded() {
 #[test]
 fn the_snapshot_shows_what_there_is() {
     let gate = gate(GatePolicy { concurrency: Some(1), ..GatePolicy::default() });
-    gate.learn(Limit::Tokens, said(1000, 500, 5000), at(0));
+    gate.learn(Limit::Tokens, stated(1000, 500, 5000), at(0));
     let _inside = gate.reserve(Cost::of(100, 0), at(0)).unwrap();
     let _waiting = wait(&gate, "a", at(0));
     let snapshot = gate.snapshot(at(0));
     assert_eq!((snapshot.in_flight, snapshot.waiting), (1, 1));
-    assert_eq!(snapshot.levels, [Level { limit: Limit::Tokens, left: 400, most: Some(1000) }]);
+    assert_eq!(snapshot.levels, [Level { limit: Limit::Tokens, left: 400, max: Some(1000) }]);
     assert_eq!((snapshot.held_by, snapshot.opens_in), (Some(Limit::Concurrency), None));
     let json = serde_json::to_value(&snapshot).unwrap();
     assert_eq!(json["levels"][0]["limit"], "tokens");
@@ -689,7 +694,7 @@ fn the_snapshot_shows_what_there_is() {
 #[test]
 fn a_request_larger_than_the_limit_passes_when_it_is_full() {
     let gate = gate(GatePolicy::default());
-    gate.learn(Limit::Tokens, said(1000, 900, 10), at(0));
+    gate.learn(Limit::Tokens, stated(1000, 900, 10), at(0));
     let held = gate.reserve(Cost::of(5000, 0), at(0)).unwrap_err();
     assert_eq!(held.until, Some(at(10_000)));
     assert!(gate.reserve(Cost::of(5000, 0), at(10_000)).is_ok());
@@ -698,11 +703,14 @@ fn a_request_larger_than_the_limit_passes_when_it_is_full() {
 #[test]
 fn time_that_seems_to_run_backwards_does_no_harm() {
     let gate = gate(GatePolicy::default());
-    gate.learn(Limit::Requests, said(10, 0, 10), at(1000));
+    gate.learn(Limit::Requests, stated(10, 0, 10), at(1000));
     assert!(gate.reserve(Cost::of(1, 1), at(2000)).is_ok());
     assert!(gate.reserve(Cost::of(1, 1), at(1500)).is_ok(), "the first one was dropped and returned");
     assert_eq!(left(&gate, Limit::Requests, at(2000)), Some(1));
     gate.hold(Limit::Tokens, wall(10), at(2000), wall(0));
     let _ = gate.snapshot(at(12_000));
-    assert!(gate.reserve(Cost::of(1, 1), at(11_999)).is_ok(), "what somebody saw open does not close again");
+    assert!(
+        gate.reserve(Cost::of(1, 1), at(11_999)).is_ok(),
+        "what one caller saw open does not close again"
+    );
 }

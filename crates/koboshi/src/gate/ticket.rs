@@ -7,10 +7,10 @@ use std::task::Waker;
 use crate::time::Moment;
 
 use super::queue::TicketId;
-use super::state::{Entered, PollResult};
+use super::state::{EnterResult, PollResult};
 use super::{Cost, Gate, Reservation};
 
-/// The answer to one who comes to a gate.
+/// The answer to a caller that arrives at a gate.
 #[derive(Debug)]
 #[must_use = "dropping it gives the place up"]
 pub enum Entry<B: Deref<Target = Gate> + Clone> {
@@ -26,10 +26,10 @@ pub enum Entry<B: Deref<Target = Gate> + Clone> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
-    /// As many wait as may.
+    /// The queue is full.
     #[error("too many callers wait already")]
     Full,
-    /// The wait would surely end behind the deadline.
+    /// The wait would certainly outlast the deadline.
     #[error("the wait would end after the deadline")]
     TooLate {
         /// When it would end, at the earliest.
@@ -37,7 +37,7 @@ pub enum Refusal {
     },
 }
 
-/// What a look at a ticket finds.
+/// The result of polling a ticket.
 #[derive(Debug)]
 #[must_use = "dropping a reservation returns it"]
 pub enum TicketState<B: Deref<Target = Gate>> {
@@ -45,8 +45,8 @@ pub enum TicketState<B: Deref<Target = Gate>> {
     In(Reservation<B>),
     /// Not yet.
     Wait {
-        /// Look again then at the latest; waiters are told different moments.
-        look_again: Moment,
+        /// Poll again then at the latest; waiters get different moments.
+        poll_at: Moment,
     },
     /// Its time is over, or it has passed already.
     Expired,
@@ -54,7 +54,7 @@ pub enum TicketState<B: Deref<Target = Gate>> {
 
 /// A place in the queue. Dropping it leaves the queue.
 ///
-/// The gate has no clock: the holder of a ticket looks at it at the told moment, or sooner when woken.
+/// The gate has no clock: the holder of a ticket polls it at the named moment, or sooner when woken.
 #[must_use = "dropping a ticket leaves the queue"]
 pub struct Ticket<B: Deref<Target = Gate> + Clone> {
     gate: B,
@@ -62,25 +62,25 @@ pub struct Ticket<B: Deref<Target = Gate> + Clone> {
 }
 
 impl<B: Deref<Target = Gate> + Clone> Entry<B> {
-    pub(super) fn of(gate: B, cost: Cost, entered: Entered) -> Self {
+    pub(super) fn of(gate: B, cost: Cost, entered: EnterResult) -> Self {
         match entered {
-            Entered::In => Self::In(Reservation::new(gate, cost)),
-            Entered::Wait(id) => Self::Wait(Ticket { gate, id }),
-            Entered::Refused(refusal) => Self::Refused(refusal),
+            EnterResult::In => Self::In(Reservation::new(gate, cost)),
+            EnterResult::Wait(id) => Self::Wait(Ticket { gate, id }),
+            EnterResult::Refused(refusal) => Self::Refused(refusal),
         }
     }
 }
 
 impl<B: Deref<Target = Gate> + Clone> Ticket<B> {
-    /// Looks whether it may pass.
+    /// Polls whether it may pass.
     pub fn poll(&mut self, now: Moment) -> TicketState<B> {
         self.poll_with(now, None)
     }
 
-    /// Looks whether it may pass, and asks to be woken when something changed: when it comes to the head, when a
-    /// place or an amount is returned, or when it has expired. One wake for one look; one waiter is woken at a time.
+    /// Polls whether it may pass, and registers a waker for the next change: when it comes to the head, when a
+    /// place or an amount is returned, or when it has expired. One wake for one poll; one waiter is woken at a time.
     ///
-    /// A hold that ends or a level that refills wakes no waiter: that is what the told moment is for.
+    /// A hold that ends or a level that refills wakes no waiter: the named moment is for those.
     pub fn poll_woken(&mut self, now: Moment, waker: &Waker) -> TicketState<B> {
         // Cloned before the lock is taken: it may run any code.
         self.poll_with(now, Some(waker.clone()))
@@ -89,7 +89,7 @@ impl<B: Deref<Target = Gate> + Clone> Ticket<B> {
     fn poll_with(&mut self, now: Moment, waker: Option<Waker>) -> TicketState<B> {
         match self.gate.locked(|state| state.poll(self.id, now, waker)) {
             PollResult::In(cost) => TicketState::In(Reservation::new(self.gate.clone(), cost)),
-            PollResult::Wait(look_again) => TicketState::Wait { look_again },
+            PollResult::Wait(poll_at) => TicketState::Wait { poll_at },
             PollResult::Gone => TicketState::Expired,
         }
     }

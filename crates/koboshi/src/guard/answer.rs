@@ -1,6 +1,6 @@
 //! What kind of answer a successful call got: one that waits, one that is empty, one that blocks, or a real one.
 //!
-//! Polling is no loop, and a search that finds nothing seven times in other words is one. Both are told by short
+//! Polling is no loop, and a search that finds nothing seven times in other words is one. Both are recognised by short
 //! answers only: a long text that happens to hold the word "pending" is what was asked for.
 
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use super::words::{ends, words};
 
 /// An answer without anything new in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Barren {
+pub(super) enum NothingNew {
     /// Nothing at all: it says nothing, not even that there is nothing.
     Silent,
     /// It says that there is nothing.
@@ -26,7 +26,7 @@ pub(super) enum Barren {
 }
 
 const SHORT: usize = 400;
-const LONG: usize = 240;
+const MIN_LONG_ANSWER: usize = 240;
 
 /// A confirmation is no longer.
 const CONFIRMATION: usize = 120;
@@ -63,8 +63,8 @@ fn still(text: &str) -> u64 {
     let volatile = VOLATILE.as_ref().filter(|_| text.bytes().any(|byte| byte.is_ascii_digit()));
     let Some(volatile) = volatile else { return hash([text]) };
     let still = volatile.replace_all(text, "~");
-    let said = still.chars().any(|c| c.is_alphanumeric());
-    hash([if said { still.as_ref() } else { text }])
+    let has_words = still.chars().any(|c| c.is_alphanumeric());
+    hash([if has_words { still.as_ref() } else { text }])
 }
 
 /// What the answer of a failing call is compared by after something was changed: all of it, without what moves by itself and
@@ -98,7 +98,7 @@ pub(super) fn confirms(output: &str) -> bool {
     text.len() <= CONFIRMATION && !text.contains('\n') && !text.starts_with(['{', '['])
 }
 
-/// It says that something is still going on.
+/// The answer says that something still runs.
 pub(super) fn waits(output: &str) -> bool {
     const STATES: &[&str] = &[
         "queued", "pending", "running", "creating", "waiting", "processing", "starting", "provisioning",
@@ -138,21 +138,21 @@ fn is_longer(text: &str, chars: usize) -> bool {
     text.len() > chars && (text.len() > 4 * chars || text.chars().nth(chars).is_some())
 }
 
-pub(super) fn barren(output: &str) -> Option<Barren> {
+pub(super) fn nothing_new(output: &str) -> Option<NothingNew> {
     let text = output.trim();
     if text.is_empty()
         || matches!(text, "null" | "None" | "none" | "nil" | "(empty)" | "\"\"" | "(no output)" | "{}")
     {
-        return Some(Barren::Silent);
+        return Some(NothingNew::Silent);
     }
     if is_empty(text) {
-        return Some(Barren::Empty);
+        return Some(NothingNew::Empty);
     }
     let short = ends(text, 2 * SHORT, SHORT);
     if is_blocked(&short) {
-        return Some(Barren::Blocked);
+        return Some(NothingNew::Blocked);
     }
-    (text.len() >= LONG).then_some(Barren::Long)
+    (text.len() >= MIN_LONG_ANSWER).then_some(NothingNew::Long)
 }
 
 fn is_empty(text: &str) -> bool {
@@ -240,19 +240,19 @@ mod tests {
     #[test]
     fn empty_and_blocked_answers_are_barren() {
         for (text, kind) in [
-            ("", Some(Barren::Silent)),
-            ("[]", Some(Barren::Empty)),
-            ("No matches found", Some(Barren::Empty)),
-            ("No files found matching *.x", Some(Barren::Empty)),
-            ("{\"results\":[],\"total\":0}", Some(Barren::Empty)),
-            ("(0 rows)", Some(Barren::Empty)),
-            ("見つかりませんでした", Some(Barren::Empty)),
-            ("Just a moment... Checking your browser", Some(Barren::Blocked)),
+            ("", Some(NothingNew::Silent)),
+            ("[]", Some(NothingNew::Empty)),
+            ("No matches found", Some(NothingNew::Empty)),
+            ("No files found matching *.x", Some(NothingNew::Empty)),
+            ("{\"results\":[],\"total\":0}", Some(NothingNew::Empty)),
+            ("(0 rows)", Some(NothingNew::Empty)),
+            ("見つかりませんでした", Some(NothingNew::Empty)),
+            ("Just a moment... Checking your browser", Some(NothingNew::Blocked)),
             ("updated", None),
             ("1. result", None),
             ("{\"items\":[1]}", None),
         ] {
-            assert_eq!(barren(text), kind, "{text}");
+            assert_eq!(nothing_new(text), kind, "{text}");
         }
     }
 
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_answer_the_ends_are_looked_at_closely_and_every_byte_counts() {
+    fn of_a_long_answer_the_ends_are_compared_in_full_and_every_byte_counts() {
         let long = |head: &str, middle: &str, tail: &str| {
             let fill = "あ line of text\n".repeat(500);
             key(&format!("{head}\n{fill}{middle}\n{fill}{tail}"))

@@ -11,15 +11,15 @@ use serde_json::{Map, Value};
 
 use super::effect::{self, Effect};
 use super::ends::by_tool_name;
+use super::failure_text::complains;
 use super::mix::{hash, hash_numbers};
 use super::shell::{Command, without_bodies};
-use super::telling::complains;
 use super::words::{Words, words};
 
 /// Arguments of more bytes are compared as they are, unread.
-const LARGEST: usize = 128 * 1024;
-const MOST_ECHOES: usize = 64;
-const LONGEST_ECHO: usize = 400;
+const MAX_ARGUMENTS: usize = 128 * 1024;
+const MAX_ECHOES: usize = 64;
+const MAX_ECHO: usize = 400;
 
 const TARGETS: &[&str] = &[
     "path", "file_path", "filepath", "file", "filename", "file_name", "target_file", "notebook_path",
@@ -71,7 +71,7 @@ pub(super) struct CallFeatures {
     pub(super) leaves: bool,
     /// It writes into a file or a record.
     pub(super) edits: bool,
-    /// It goes on from where it is: scrolls, steps, clicks.
+    /// It continues from where it is: scrolls, steps, clicks.
     pub(super) moves: bool,
 }
 
@@ -86,7 +86,7 @@ pub(super) fn asked(tool: &str, args: &str) -> CallFeatures {
 }
 
 fn fields(args: &str) -> Option<Map<String, Value>> {
-    let object = args.len() <= LARGEST && args.trim_start().starts_with('{');
+    let object = args.len() <= MAX_ARGUMENTS && args.trim_start().starts_with('{');
     object.then(|| serde_json::from_str(args).ok()).flatten()
 }
 
@@ -102,10 +102,10 @@ pub(super) fn echoes(tool: &str, args: &str) -> Vec<String> {
         }
         None => {
             name_echo(tool, &mut echoes);
-            echo(args.get(..args.floor_char_boundary(LARGEST)).unwrap_or_default(), &mut echoes);
+            echo(args.get(..args.floor_char_boundary(MAX_ARGUMENTS)).unwrap_or_default(), &mut echoes);
         }
     }
-    longest_first(echoes)
+    by_length(echoes)
 }
 
 /// `{"name": …, "arguments": {…}}`: a call inside a call.
@@ -202,17 +202,17 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> CallFeature
         !(main && holds(BESIDE, key))
     };
     // Each field once: its name, its words, and what it counts for.
-    let told: Vec<(u64, bool, bool)> =
+    let facets: Vec<(u64, bool, bool)> =
         fields.iter().map(|(key, value)| (field(key, value), is_kept(key), holds(TARGETS, key))).collect();
     // An editor that views and one that writes are two tools.
     let own = hash([tool, name].into_iter().chain(deed));
     let of = |pick: fn(bool, bool) -> bool| {
-        let picked = told.iter().filter(|(_, kept, target)| pick(*kept, *target));
+        let picked = facets.iter().filter(|(_, kept, target)| pick(*kept, *target));
         hash_numbers(own, picked.map(|(number, ..)| *number))
     };
 
     let call = of(|kept, _| kept);
-    let has_target = command.is_none() && told.iter().any(|(.., target)| *target);
+    let has_target = command.is_none() && facets.iter().any(|(.., target)| *target);
     let effect = match (&command, statement) {
         _ if by_tool_name(name, &words) => Effect::Ends,
         (Some(command), _) => command.effect(),
@@ -241,12 +241,14 @@ fn of_fields(name: &str, tool: &str, fields: &Map<String, Value>) -> CallFeature
     }
 }
 
-/// What a tool of several uses is told to do, where that is one word: `{"command": "view"}`, `{"action": "scroll_down"}`.
+/// The action that the arguments ask of a tool with several uses, where it is one word: `{"command": "view"}`, `{"action": "scroll_down"}`.
 fn deed(fields: &Map<String, Value>) -> Option<&str> {
-    let told = ["command", "action", "operation", "op"].iter().find_map(|key| fields.get(*key)?.as_str())?;
-    let is_word =
-        !told.is_empty() && told.len() <= 32 && told.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    is_word.then_some(told)
+    let action =
+        ["command", "action", "operation", "op"].iter().find_map(|key| fields.get(*key)?.as_str())?;
+    let is_word = !action.is_empty()
+        && action.len() <= 32
+        && action.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    is_word.then_some(action)
 }
 
 fn holds(list: &[&str], key: &str) -> bool {
@@ -254,12 +256,12 @@ fn holds(list: &[&str], key: &str) -> bool {
 }
 
 /// A text this long is not written again with other spaces.
-const LONG: usize = 2 * 1024;
+const MAX_RESPACED_TEXT: usize = 2 * 1024;
 
 /// One field with single spaces; keys of objects are in order already.
 fn field(key: &str, value: &Value) -> u64 {
     match value {
-        Value::String(text) if text.len() > LONG => hash([key, text.trim()]),
+        Value::String(text) if text.len() > MAX_RESPACED_TEXT => hash([key, text.trim()]),
         Value::String(text) => hash([key].into_iter().chain(text.split_whitespace())),
         other => hash([key, &other.to_string()]),
     }
@@ -306,8 +308,8 @@ fn word(word: &str) -> String {
 fn leaves(value: &Value, echoes: &mut Vec<String>) {
     match value {
         Value::String(text) => echo(text, echoes),
-        Value::Array(items) => items.iter().take(MOST_ECHOES).for_each(|item| leaves(item, echoes)),
-        Value::Object(fields) => fields.values().take(MOST_ECHOES).for_each(|field| leaves(field, echoes)),
+        Value::Array(items) => items.iter().take(MAX_ECHOES).for_each(|item| leaves(item, echoes)),
+        Value::Object(fields) => fields.values().take(MAX_ECHOES).for_each(|field| leaves(field, echoes)),
         _ => {}
     }
 }
@@ -315,7 +317,7 @@ fn leaves(value: &Value, echoes: &mut Vec<String>) {
 /// The text, its lines, and its words that look like names.
 fn echo(text: &str, echoes: &mut Vec<String>) {
     let text = text.trim();
-    let fits = |part: &str| part.len() >= 3 && part.len() <= LONGEST_ECHO;
+    let fits = |part: &str| part.len() >= 3 && part.len() <= MAX_ECHO;
     // A word of complaint is no echo, whatever was asked for.
     if fits(text) && (text.contains(char::is_whitespace) || !complains(text)) {
         echoes.push(text.to_owned());
@@ -358,10 +360,10 @@ fn is_name(word: &str) -> bool {
     letters && (joined || camel)
 }
 
-fn longest_first(mut echoes: Vec<String>) -> Vec<String> {
+fn by_length(mut echoes: Vec<String>) -> Vec<String> {
     echoes.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
     echoes.dedup();
-    echoes.truncate(MOST_ECHOES);
+    echoes.truncate(MAX_ECHOES);
     echoes
 }
 
@@ -385,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn targets_and_the_rest_are_told_apart() {
+    fn targets_and_the_rest_are_distinguished() {
         let grep = |path: &str, pattern: &str| {
             asked("grep", &format!(r#"{{"path":"{path}","pattern":"{pattern}"}}"#))
         };

@@ -33,7 +33,7 @@ use super::mix::Mixer;
 #[derive(Debug)]
 pub struct DigestCache {
     /// The most digests of a generation.
-    most: usize,
+    max: usize,
     /// Two numbers of 64 bits: two texts that share both by chance are not to be expected in the life of a machine.
     mixers: [Mixer; 2],
     kept: Mutex<Generations>,
@@ -57,11 +57,11 @@ impl Default for DigestCache {
 impl DigestCache {
     /// Keeps at most this many digests of one or two kilobytes each.
     #[must_use]
-    pub fn new(most: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         let random = RandomState::new();
         let seed = |number: u64| random.hash_one(number);
         Self {
-            most: (most / 2).max(1),
+            max: (max / 2).max(1),
             mixers: [Mixer::new([seed(0), seed(1)]), Mixer::new([seed(2), seed(3)])],
             kept: Mutex::default(),
         }
@@ -109,18 +109,18 @@ impl DigestCache {
             return Some(digest.clone());
         }
         let digest = kept.old.remove(&key)?;
-        kept.put(key, digest.clone(), self.most);
+        kept.put(key, digest.clone(), self.max);
         Some(digest)
     }
 
     fn keep(&self, key: Key, digest: Digest) {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).put(key, digest, self.most);
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).put(key, digest, self.max);
     }
 }
 
 impl Generations {
-    fn put(&mut self, key: Key, digest: Digest, most: usize) {
-        if self.young.len() >= most {
+    fn put(&mut self, key: Key, digest: Digest, max: usize) {
+        if self.young.len() >= max {
             self.old = std::mem::take(&mut self.young);
         }
         self.young.insert(key, digest);
@@ -181,7 +181,7 @@ mod tests {
         for other in &others {
             assert_ne!(cache.key(&plain), cache.key(other), "{other:?}");
         }
-        assert_ne!(cache.key(&plain), DigestCache::default().key(&plain), "nobody outside can foresee it");
+        assert_ne!(cache.key(&plain), DigestCache::default().key(&plain), "an outsider cannot foresee it");
         let one = digest(&plain);
         cache.get(&plain, || one.clone());
         let elsewhere = Call { turn: 7, batch: Some(3), ..plain };

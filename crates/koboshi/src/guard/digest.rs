@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use jiff::Zoned;
 
-use super::answer::{self, Barren};
+use super::answer::{self, NothingNew};
 use super::asked::{CallFeatures, asked, echoes};
 use super::cause::{Cause, cause};
-use super::exit::{Searched, searched};
+use super::exit::{SearchAnswer, searched};
+use super::failure_text::{Tally, ends_well, failure_text, without_colours};
 use super::finding::Fingerprint;
 use super::mask::{Depth, Masker};
 use super::mix::hash;
-use super::telling::{Tally, ends_well, telling, without_colours};
 use super::{Effect, NOTE_MARK};
 use crate::classify::{Classifier, ToolOutput};
 use crate::fault::Fault;
@@ -65,12 +65,12 @@ pub struct Digest {
     pub(super) leaves: bool,
     /// It writes: the same arguments again are the same step, whatever comes back.
     pub(super) edits: bool,
-    /// What came back does not tell whether anything moved: nothing at all, or a line that only confirms.
+    /// The answer does not show whether anything changed: it is empty, or a line that only confirms.
     pub(super) is_mute: bool,
     pub(super) effect: Effect,
     pub(super) answer: u64,
     pub(super) waits: bool,
-    pub(super) barren: Option<Barren>,
+    pub(super) nothing_new: Option<NothingNew>,
     pub(super) failure: Option<Failure>,
 }
 
@@ -143,12 +143,13 @@ impl Reader {
         // A search that finds nothing ends with 1, and many harnesses flag that as a failure.
         let search = if asked.asks { searched(output) } else { None };
         let fault = match &search {
-            Some(Searched::Nothing) => None,
-            Some(Searched::Said(text)) => classifier.tool(&ToolOutput { text, is_error: None }, now),
+            Some(SearchAnswer::Nothing) => None,
+            Some(SearchAnswer::Text(text)) => classifier.tool(&ToolOutput { text, is_error: None }, now),
             None => classifier.tool(&ToolOutput { text: output, is_error: call.is_error }, now),
         };
-        let is_told = call.is_error == Some(true) && search.is_none();
-        let failure = fault.map(|fault| self.failure(output, is_told, &echoes(call.tool, call.args), &fault));
+        let is_flagged = call.is_error == Some(true) && search.is_none();
+        let failure =
+            fault.map(|fault| self.failure(output, is_flagged, &echoes(call.tool, call.args), &fault));
         Digest {
             tool: Arc::from(self.shown(call.tool, TOOL_CHARS)),
             args: self.shown(call.args, ARGS_CHARS),
@@ -167,7 +168,8 @@ impl Reader {
             is_mute: is_mute(&asked, output),
             answer: answer::key(output),
             waits: failure.is_none() && answer::waits(output),
-            barren: barren(&asked, search.as_ref(), output).filter(|_| failure.is_none() && !asked.plans),
+            nothing_new: nothing_new(&asked, search.as_ref(), output)
+                .filter(|_| failure.is_none() && !asked.plans),
             failure,
         }
     }
@@ -183,20 +185,20 @@ impl Reader {
         self.redactor.excerpt(&plain.chars().map(harmless).collect::<String>(), chars)
     }
 
-    /// `is_told` where a flag says that it failed.
-    fn failure(&self, output: &str, is_told: bool, echoes: &[String], fault: &Fault) -> Failure {
-        let told = telling(output);
+    /// `is_flagged` where a flag says that it failed.
+    fn failure(&self, output: &str, is_flagged: bool, echoes: &[String], fault: &Fault) -> Failure {
+        let report = failure_text(output);
         // First of all: a mask inside a secret would hide it from the redactor.
-        let safe = self.redactor.redact(&told.text);
+        let safe = self.redactor.redact(&report.text);
         let masked = self.masker.mask(&safe, echoes, Depth::Names);
         let named = self.masker.mask(&safe, &[], Depth::Volatile);
-        let place = self.masker.mask(&told.place, &[], Depth::Volatile);
+        let place = self.masker.mask(&report.place, &[], Depth::Volatile);
         let category = fault.category.clone().unwrap_or_else(|| Arc::from("other"));
         let words =
             masked.text.split(|c: char| !c.is_alphabetic()).filter(|word| word.chars().count() > 2).count();
         let shown = self.redactor.excerpt(&masked.text, FINGERPRINT_CHARS);
         Failure {
-            cause: cause(&category, &told.text),
+            cause: cause(&category, &report.text),
             fingerprint: Fingerprint {
                 id: hash([masked.text.as_str()]),
                 text: shorten(&shown, FINGERPRINT_CHARS).into_owned(),
@@ -204,8 +206,8 @@ impl Reader {
             },
             named: hash([named.text.as_str(), place.text.as_str()]),
             whole: answer::whole(output),
-            is_weak: !is_told && ends_well(output, echoes),
-            tally: told.tally,
+            is_weak: !is_flagged && ends_well(output, echoes),
+            tally: report.tally,
             is_generic: category.as_ref() == "other" && words < 3,
             passes: fault.advice.same || answer::waits(output),
             category,
@@ -213,7 +215,7 @@ impl Reader {
     }
 }
 
-/// What came back tells nothing: a shell that says nothing has said so, any other tool may have answered with a picture. A step
+/// Whether the answer shows nothing: a shell that prints nothing has no more to show, any other tool may have answered with a picture. A step
 /// further is confirmed in the same words wherever it leads.
 fn is_mute(asked: &CallFeatures, output: &str) -> bool {
     let is_silent = output.trim().is_empty();
@@ -221,14 +223,15 @@ fn is_mute(asked: &CallFeatures, output: &str) -> bool {
 }
 
 /// An answer without anything in it. Silence is one only where something was looked for in a shell.
-fn barren(asked: &CallFeatures, search: Option<&Searched>, output: &str) -> Option<Barren> {
-    if search == Some(&Searched::Nothing) {
-        return Some(Barren::Empty);
+fn nothing_new(asked: &CallFeatures, search: Option<&SearchAnswer>, output: &str) -> Option<NothingNew> {
+    if search == Some(&SearchAnswer::Nothing) {
+        return Some(NothingNew::Empty);
     }
-    answer::barren(output).filter(|barren| *barren != Barren::Silent || (asked.is_command && !asked.is_quiet))
+    answer::nothing_new(output)
+        .filter(|nothing_new| *nothing_new != NothingNew::Silent || (asked.is_command && !asked.is_quiet))
 }
 
-/// As much of a text as is looked at to show some of it. It ends at a space or, in JSON without spaces, at a quotation mark:
+/// The part of a text that is read in order to show some of it. It ends at a space or, in JSON without spaces, at a quotation mark:
 /// half a secret would not be known as one.
 fn beginning(text: &str) -> &str {
     let text = text.trim_start();

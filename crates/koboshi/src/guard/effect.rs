@@ -1,6 +1,6 @@
 //! What a successful call does to the world: looks at it, waits, changes it, or ends the work.
 //!
-//! A look at the status does not make the same failing call new, an edit may. The name of the tool tells, for a shell
+//! A look at the status does not make the same failing call new, an edit may. The name of the tool decides, for a shell
 //! the programs of its command, for SQL the first word, for HTTP the method, for an editor or a browser the word in its field
 //! `command` or `action`. What is not known *changes*: then more
 //! repetitions are allowed, never fewer. A policy may say it for its own tools.
@@ -20,7 +20,7 @@ pub enum Effect {
     Ends,
 }
 
-const LOOKING: &[&str] = &[
+const READING_VERBS: &[&str] = &[
     "read", "view", "cat", "get", "list", "ls", "show", "search", "grep", "find", "glob", "fetch", "query",
     "status", "check", "describe", "inspect", "screenshot", "snapshot", "diff", "log", "logs", "head",
     "tail", "stat", "tree", "lookup", "browse", "count", "poll", "watch", "diagnostics", "hover",
@@ -64,28 +64,28 @@ const MOVING: &[&str] = &[
     "tap", "drag", "wheel", "forward", "back", "step", "continue", "hover",
 ];
 
-/// By the words of a tool's name, or of what it is told to do where that is a word that tells.
+/// By the words of a tool's name, or of the action in its arguments where that word is known.
 pub(super) fn of_tool(words: &Words, deed: Option<&Words>) -> Effect {
-    deed.and_then(told).or_else(|| told(words)).unwrap_or(Effect::Changes)
+    deed.and_then(known).or_else(|| known(words)).unwrap_or(Effect::Changes)
 }
 
-fn told(words: &Words) -> Option<Effect> {
+fn known(words: &Words) -> Option<Effect> {
     if words.any(CHANGING) {
         return Some(Effect::Changes);
     }
     if words.any(WAITING) {
         return Some(Effect::Waits);
     }
-    words.any(LOOKING).then_some(Effect::Looks)
+    words.any(READING_VERBS).then_some(Effect::Looks)
 }
 
 /// It writes, so that the same arguments again are the same step, whatever it shows of the result.
 pub(super) fn edits(words: &Words, deed: Option<&Words>) -> bool {
-    let told = deed.filter(|deed| told(deed).is_some()).unwrap_or(words);
-    told.any(EDITING) && !words.any(FEEDING)
+    let name = deed.filter(|deed| known(deed).is_some()).unwrap_or(words);
+    name.any(EDITING) && !words.any(FEEDING)
 }
 
-/// It goes on from where it is.
+/// It continues from where it is.
 pub(super) fn moves(words: &Words, deed: Option<&Words>) -> bool {
     words.any(MOVING) || deed.is_some_and(|deed| deed.any(MOVING))
 }
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_editor_is_told_to_do_tells() {
+    fn the_action_of_an_editor_decides() {
         let of = |deed: &str| super::of_tool(&words("str_replace_editor"), Some(&words(deed)));
         assert_eq!(
             (of("view"), of("create"), of("str_replace")),

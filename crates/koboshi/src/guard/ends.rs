@@ -1,7 +1,7 @@
 //! Ways out of a turn: handing over to a person, asking the user, submitting, finishing.
 //!
 //! They are known by the words of a tool's name, or by the first sentence of its description. Such a call is never part of a
-//! loop, and a stop must leave it open: an agent that cannot go on should be able to say so.
+//! loop, and a stop must leave it open: an agent that cannot continue should be able to say so.
 
 use super::words::{Words, words};
 

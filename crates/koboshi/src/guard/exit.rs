@@ -9,22 +9,22 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde_json::Value;
 
-/// What is looked at: a search that found more has more to say than its code.
-const LONGEST: usize = 16 * 1024;
+/// How much is read: a search that found more than this has more to report than its code.
+const MAX_OUTPUT: usize = 16 * 1024;
 
-/// What a search said, without its exit code.
+/// What a search reported, without its exit code.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Searched {
+pub(super) enum SearchAnswer {
     /// Nothing but a code that says "no".
     Nothing,
     /// The code, and this text.
-    Said(String),
+    Text(String),
 }
 
 /// What is left of the answer of a search that ended with a code which says "no"; none if there is no such code.
-pub(super) fn searched(output: &str) -> Option<Searched> {
+pub(super) fn searched(output: &str) -> Option<SearchAnswer> {
     let text = output.trim();
-    if text.len() > LONGEST {
+    if text.len() > MAX_OUTPUT {
         return None;
     }
     if text.starts_with('{')
@@ -32,7 +32,7 @@ pub(super) fn searched(output: &str) -> Option<Searched> {
     {
         let mut code = None;
         let is_bare = only_code(&value, "", &mut code);
-        return (is_bare && code.is_some_and(says_no)).then_some(Searched::Nothing);
+        return (is_bare && code.is_some_and(says_no)).then_some(SearchAnswer::Nothing);
     }
     in_lines(text)
 }
@@ -41,7 +41,7 @@ fn says_no(code: u64) -> bool {
     matches!(code, 1 | 2 | 123)
 }
 
-fn in_lines(text: &str) -> Option<Searched> {
+fn in_lines(text: &str) -> Option<SearchAnswer> {
     static CODE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(
             r"(?i)^[\[(<]*(?:error:? *)?(?:the )?(?:process |command )?(?:failed |returned |finished )?(?:with )?(?:(?:exit(?:ed)?(?: with)?)(?:[ _-]?code| status)?|return[ _]?code)[ :=>]*([0-9]{1,3})(?:[\])>.]*|</[a-z_ -]+>)$",
@@ -79,7 +79,7 @@ fn in_lines(text: &str) -> Option<Searched> {
     if OWN.as_ref().is_some_and(|own| left.iter().any(|line| own.is_match(line))) {
         return None;
     }
-    Some(if left.is_empty() { Searched::Nothing } else { Searched::Said(left.join("\n")) })
+    Some(if left.is_empty() { SearchAnswer::Nothing } else { SearchAnswer::Text(left.join("\n")) })
 }
 
 /// No text in it, and no number that could be another code.
@@ -121,7 +121,7 @@ mod tests {
             "{\"output\":\"\",\"metadata\":{\"exit_code\":1,\"duration_seconds\":0.0}}",
             "{\"stdout\":\"\",\"stderr\":\"\",\"code\":1,\"interrupted\":false}",
         ] {
-            assert_eq!(searched(text), Some(Searched::Nothing), "{text}");
+            assert_eq!(searched(text), Some(SearchAnswer::Nothing), "{text}");
         }
         for text in ["", "1", "Exit code 127", "{\"output\":\"\"}", "{\"output\":\"x\",\"exit_code\":1}"] {
             assert_eq!(searched(text), None, "{text}");
@@ -130,16 +130,16 @@ mod tests {
 
     #[test]
     fn what_else_was_said_is_kept() {
-        let said = |text| match searched(text) {
-            Some(Searched::Said(text)) => text,
+        let text_of = |text| match searched(text) {
+            Some(SearchAnswer::Text(text)) => text,
             other => format!("{other:?}"),
         };
-        assert_eq!(said("Exit code 1\n< a\n> b"), "< a\n> b");
+        assert_eq!(text_of("Exit code 1\n< a\n> b"), "< a\n> b");
         assert_eq!(
-            said("Exit code 2\ngrep: app/: No such file or directory\nsrc/a.ts:1: x"),
+            text_of("Exit code 2\ngrep: app/: No such file or directory\nsrc/a.ts:1: x"),
             "src/a.ts:1: x"
         );
-        assert_eq!(said("Exit code 2\nrg: regex parse error: unclosed group"), "None");
-        assert_eq!(said("Exit code 1\nbash: cd: x: No such file or directory"), "None");
+        assert_eq!(text_of("Exit code 2\nrg: regex parse error: unclosed group"), "None");
+        assert_eq!(text_of("Exit code 1\nbash: cd: x: No such file or directory"), "None");
     }
 }

@@ -1,4 +1,4 @@
-//! What the guard found and says: plain data that can be logged, shown and replayed.
+//! What the guard found: plain data that can be logged, shown and replayed.
 
 use std::sync::Arc;
 
@@ -74,9 +74,9 @@ impl Rule {
 /// What to do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
-    /// Go on.
+    /// The agent may continue.
     Pass,
-    /// Go on, and tell the model what repeats.
+    /// The agent may continue; the model reads what repeats.
     Note,
     /// End the loop: [`Finding::forbids`] says what is forbidden.
     Stop,
@@ -94,7 +94,7 @@ impl Verdict {
     }
 }
 
-/// What a stop forbids: no more than ends the loop. The first refusals name the call, and only where the agent goes on
+/// What a stop forbids: no more than ends the loop. The first refusals name the call, and only where the agent continues
 /// repeating itself by other calls more is taken away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Forbids {
@@ -140,8 +140,8 @@ pub struct Finding {
     pub rule: Rule,
     /// How far it has come: one before the limit, or at it. Policy may have lowered a stop to a note.
     pub verdict: Verdict,
-    /// Whether tools end at the limit. Where the rule only notes, or the guard observes, they do not, and no model should be
-    /// told so.
+    /// Whether tools end at the limit. Where the rule only notes, or the guard observes, they do not, and no note may
+    /// claim it.
     pub stops: bool,
     /// How often it was seen: attempts, rounds or calls.
     pub count: u32,
@@ -213,7 +213,7 @@ pub struct Judgement {
 
 impl Judgement {
     pub(super) fn of(mut findings: Vec<Finding>, reach: Reach, observe: bool) -> Self {
-        // Gravest first; rules are in the order of how much they tell.
+        // Gravest first; rules are in the order of how much they explain.
         findings.sort_by(|one, other| other.verdict.cmp(&one.verdict).then(one.rule.cmp(&other.rule)));
         let would = findings.first().map_or(Verdict::Pass, |finding| finding.verdict);
         let verdict = if observe { Verdict::Pass } else { would };

@@ -1,6 +1,6 @@
 //! What two messages of one failure differ in, taken out.
 //!
-//! The same failure is told with another path, id, port, time or name each time. A mask replaces those by `<*>` and
+//! The same failure is reported with another path, id, port, time or name each time. A mask replaces those by `<*>` and
 //! plain numbers by `<n>`, so that equal causes become equal texts. What *is* the identity stays: HTTP status, errno,
 //! exit code, SQLSTATE, JSON-RPC code, signal, the codes of compilers, the class of an exception. One regex finds all
 //! masks from left to right, the codes that stay among them and first, so nothing is masked twice and the time is
@@ -10,7 +10,7 @@
 //! one text. [`Depth::Volatile`] leaves them and plain numbers: after something was changed, another name or another
 //! value is another failure. A line that moved is not: edits move lines.
 //!
-//! *Not here*: which lines of an output are looked at (`telling`), and what equal texts mean (`rows`).
+//! *Not here*: which lines of an output are compared (`failure_text`), and what equal texts mean (`rows`).
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -164,7 +164,7 @@ const NAME_CHARS: usize = 80;
 /// What is not closed after this many characters is no quotation.
 const QUOTED_CHARS: usize = 300;
 
-/// The codes that stay, then the masks. A match tells which of them it is, without the cost of groups. None cannot happen
+/// The codes that stay, then the masks. A match says which of them it is, without the cost of groups. None cannot happen
 /// with the constant patterns (a test compiles them); then nothing is masked.
 static ANY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let masks = PATTERNS.iter().map(|(_, pattern)| *pattern);
@@ -223,7 +223,7 @@ impl Masker {
                             self.push(content, depth, false, out, masks);
                         }
                     }
-                    // An apostrophe, or a mark without its partner: go on behind it.
+                    // An apostrophe, or a mark without its partner: continue behind it.
                     None => out.push_str(whole),
                 },
                 Some(mask) if mask.is_lasting() && depth == Depth::Volatile => out.push_str(whole),
@@ -287,7 +287,7 @@ fn quoted(text: &str, start: usize, end: usize) -> (&str, bool) {
     let mark = inside.next();
     inside.next_back();
     let content = inside.as_str();
-    // In a piece of JSON every text is quoted, also the sentence that tells what is wrong.
+    // In a piece of JSON every text is quoted, also the sentence that says what is wrong.
     let structure = mark == Some('"')
         && (before.trim_end().ends_with(['{', ',', '[']) && before.contains(['{', '['])
             || before.trim_end().ends_with("\":")
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_between_two_tellings_is_masked() {
+    fn what_differs_between_two_reports_is_masked() {
         for (one, other) in [
             ("No module named 'pandas'", "No module named 'numpy'"),
             ("address already in use :::3000", "address already in use :::3001"),

@@ -1,4 +1,4 @@
-//! Tells a loop from work: has this agent's tool use stopped getting anywhere?
+//! Distinguishes a loop from work: has this agent's tool use stopped making progress?
 //!
 //! The guard is handed the calls of a conversation and their results, in no dialect, and says [`Verdict::Pass`],
 //! [`Verdict::Note`] (tell the model what repeats) or [`Verdict::Stop`] (no more tools in this turn). It keeps nothing: a
@@ -8,11 +8,11 @@
 //! ```text
 //!   Call ──► asked    (verb, target, echoes) ─┐
 //!        ──► classify (failed? category)      ├─► Digest ──► Turn ──► rows, repeats, reach ──► Judgement
-//!        ──► telling ──► mask (fingerprint) ──┘   small     bounded
+//!        ──► failure_text ─► mask (fingerprint) ┘  small     bounded
 //! ```
 //!
 //! *Not here*: finding calls in a request of some dialect, adding a note to a message, answering in place of a model:
-//! that is the gateway's. Words for people are `koboshi-report`'s. Whether arguments are sound is `args`' business.
+//! that is the gateway's. Words for people are `koboshi-report`'s. Whether arguments are sound is decided by `args`.
 #![doc = include_str!("../docs/guard.md")]
 
 mod answer;
@@ -23,6 +23,7 @@ mod digest;
 mod effect;
 mod ends;
 mod exit;
+mod failure_text;
 mod finding;
 mod image;
 mod mask;
@@ -33,17 +34,16 @@ mod repeats;
 mod rows;
 mod shell;
 mod suggestion;
-mod telling;
 mod tracker;
 mod turn;
 mod words;
 
 #[cfg(test)]
-mod stories;
+mod stories_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod work;
+mod work_tests;
 
 use jiff::Zoned;
 
@@ -59,18 +59,18 @@ pub use image::image_mark;
 pub use mask::Mask;
 pub use policy::{Act, GuardPolicy, GuardPolicyError, RulePolicy, ToolPolicy};
 pub use suggestion::{Question, Step, Suggestion, steps_for};
-pub use tracker::{Dump, HISTORY, Handled, Outcome, PastError, Tracker};
+pub use tracker::{CallAdvice, Dump, HISTORY, Outcome, PastError, Tracker};
 pub use turn::Turn;
 
-/// How many calls the rules look back on. Depth and width are counted beyond it.
+/// The number of recent calls that the rules read. Depth and width are counted beyond it.
 pub const LOOK_BACK: usize = 256;
 
 /// What every note of the guard to a model begins with, at the beginning of a line. Where it comes back in an output,
-/// the output ends there: the guard does not judge its own words.
+/// the output ends there: the guard does not judge its own notes.
 pub const NOTE_MARK: &str = "[koboshi guard]";
 
 /// Entries that a finding names; of a longer row the last ones.
-const MOST_ENTRIES: usize = 64;
+const MAX_ENTRIES: usize = 64;
 
 /// Judges histories of tool calls. It holds settings and no state; what is compiled is shared by all guards, so making one
 /// costs no more than its policy.
@@ -116,7 +116,7 @@ impl Guard {
     }
 
     /// As [`Guard::judge`], where it is known which user turn it is now: if the user has written since the last call,
-    /// nothing of what was called before counts, and the answer is to go on.
+    /// nothing of what was called before counts, and the verdict is that the agent may continue.
     #[must_use]
     pub fn judge_in(&self, turn: u32, calls: &[Call<'_>], classifier: &Classifier, now: &Zoned) -> Judgement {
         if is_current(turn, calls) { self.judge(calls, classifier, now) } else { self.assess(&Turn::new()) }
@@ -136,7 +136,7 @@ impl Guard {
         if current { self.judge_with(cache, calls, classifier, now) } else { self.assess(&Turn::new()) }
     }
 
-    /// What was said after each response of the last user turn, where it was not just to go on: the index of the last
+    /// The judgement after each response of the last user turn, where it was not just that the agent may continue: the index of the last
     /// call of the response, and the judgement. The same history gives the same answers, so notes that a client does
     /// not keep can be put back where they were. Reads every call of the turn once.
     #[must_use]
@@ -165,18 +165,18 @@ impl Guard {
         let start = start_of_turn(calls);
         let mut turn = Turn::new();
         turn.skip(start);
-        let mut said = Vec::new();
+        let mut judgements = Vec::new();
         let mut rest = calls.iter().enumerate().skip(start).peekable();
         while let Some((index, call)) = rest.next() {
             turn.push(read(call));
             let goes_on =
                 rest.peek().is_some_and(|(_, next)| next.batch.is_some() && next.batch == call.batch);
             if !goes_on {
-                said.push((index, self.assess(&turn)));
+                judgements.push((index, self.assess(&turn)));
             }
         }
-        said.retain(|(_, judgement)| judgement.would != Verdict::Pass);
-        said
+        judgements.retain(|(_, judgement)| judgement.would != Verdict::Pass);
+        judgements
     }
 
     /// The last user turn of a history, read.
@@ -215,7 +215,7 @@ impl Guard {
         let mut rounds = turn.rounds();
         let last: Vec<(usize, &Digest)> = rounds.first().into_iter().flat_map(|round| round.all()).collect();
         let mut findings = Vec::new();
-        // Who takes a way out is not told again what was wrong before.
+        // An agent that takes a way out gets no further note about what was wrong before.
         if rounds.first().is_some_and(|round| round.calls().next().is_some()) {
             rounds.retain(|round| round.calls().next().is_some());
             rows::findings(&rounds, &self.policy, &mut findings);
@@ -307,7 +307,7 @@ fn found(
     tools.sort();
     let mut indexes: Vec<usize> = entries.iter().map(|(index, _)| *index).collect();
     indexes.sort_unstable();
-    let indexes = indexes.split_off(indexes.len().saturating_sub(MOST_ENTRIES));
+    let indexes = indexes.split_off(indexes.len().saturating_sub(MAX_ENTRIES));
     Finding {
         rule,
         verdict,

@@ -1,4 +1,4 @@
-//! How often what may repeat, per rule and per tool.
+//! How often a call, a failure or an answer may repeat, per rule and per tool.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ impl RulePolicy {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ToolPolicy {
-    /// What a successful call of it does, where its name does not tell.
+    /// What a successful call of it does, where its name does not show it.
     pub effect: Option<Effect>,
     /// Rules with other limits for calls of this tool.
     pub rules: BTreeMap<Rule, RulePolicy>,
@@ -66,7 +66,7 @@ fn is_of_turn(rule: Rule) -> bool {
     matches!(rule, Rule::Depth | Rule::Width)
 }
 
-/// How often what may repeat.
+/// How often a call, a failure or an answer may repeat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct GuardPolicy {
@@ -74,11 +74,11 @@ pub struct GuardPolicy {
     pub observe: bool,
     /// Similar failures in a row.
     pub similar_errors: RulePolicy,
-    /// Where something was changed between them, the very same failure may come so often.
+    /// Where something was changed between them, the very same failure may come this often.
     pub after_changes: u32,
     /// Similar failures among other failures.
     pub alternating_errors: RulePolicy,
-    /// How many attempts are looked back on for alternating failures.
+    /// The number of recent attempts that are read for alternating failures.
     pub window: u32,
     /// Failures of any kind in a row.
     pub any_errors: RulePolicy,
@@ -147,7 +147,7 @@ pub enum GuardPolicyError {
     /// A first time is no repetition.
     #[error("{}: the limit must be at least 2", .0.name())]
     Low(Rule),
-    /// Beyond what is looked back on.
+    /// More than the calls that are read.
     #[error("{}: the limit must be at most {LOOK_BACK}", .0.name())]
     High(Rule),
     /// A limit that is lower than the one it loosens.
@@ -188,41 +188,41 @@ impl GuardPolicy {
     /// The first value that does not.
     pub fn validate(&self) -> Result<(), GuardPolicyError> {
         use GuardPolicyError as Wrong;
-        let most = u32::try_from(LOOK_BACK).unwrap_or(u32::MAX);
+        let max = u32::try_from(LOOK_BACK).unwrap_or(u32::MAX);
         for rule in Rule::ALL {
-            sound(*rule, self.general(*rule), most)?;
+            sound(*rule, self.general(*rule), max)?;
         }
         for (name, tool) in &self.tools {
             for (rule, policy) in &tool.rules {
                 if is_of_turn(*rule) {
                     return Err(Wrong::OfTurn(*rule, name.clone()));
                 }
-                sound(*rule, *policy, most)?;
+                sound(*rule, *policy, max)?;
             }
         }
-        if !(self.similar_errors.limit..=most).contains(&self.after_changes) {
+        if !(self.similar_errors.limit..=max).contains(&self.after_changes) {
             return Err(Wrong::Looser("after_changes", Rule::SimilarErrors));
         }
-        if !(self.same_call.limit..=most).contains(&self.waiting) {
+        if !(self.same_call.limit..=max).contains(&self.waiting) {
             return Err(Wrong::Looser("waiting", Rule::SameCall));
         }
-        if !(self.alternating_errors.limit..=most).contains(&self.window) {
+        if !(self.alternating_errors.limit..=max).contains(&self.window) {
             return Err(Wrong::Window);
         }
         Ok(())
     }
 }
 
-fn sound(rule: Rule, policy: RulePolicy, most: u32) -> Result<(), GuardPolicyError> {
+fn sound(rule: Rule, policy: RulePolicy, max: u32) -> Result<(), GuardPolicyError> {
     if policy.act == Act::Off {
         return Ok(());
     }
-    // Depth and width are counters: nothing has to be looked back on.
-    let (least, most) = if is_of_turn(rule) { (1, u32::MAX) } else { (2, most) };
-    if policy.limit < least {
+    // Depth and width are counters: no earlier call has to be read.
+    let (min, max) = if is_of_turn(rule) { (1, u32::MAX) } else { (2, max) };
+    if policy.limit < min {
         return Err(GuardPolicyError::Low(rule));
     }
-    if policy.limit > most { Err(GuardPolicyError::High(rule)) } else { Ok(()) }
+    if policy.limit > max { Err(GuardPolicyError::High(rule)) } else { Ok(()) }
 }
 
 #[cfg(test)]

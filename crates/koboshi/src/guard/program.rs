@@ -1,12 +1,12 @@
-//! What a program of a shell command does: looks, waits or changes something.
+//! What a program of a shell command does: reads, waits or changes something.
 //!
-//! Some tell by their name, some by their second word, some by what follows it or by an option. What is not known changes
+//! Some are known by their name, some by their second word, some by what follows it or by an option. What is not known changes
 //! something.
 
 use super::effect::Effect;
 use super::shell::{is_number, writes};
 
-/// Programs that only look.
+/// Programs that only read.
 const PROGRAMS: &[&str] = &[
     "ls", "cat", "head", "tail", "less", "more", "grep", "egrep", "rg", "ag", "find", "fd", "stat", "file",
     "wc", "pwd", "which", "whereis", "type", "whoami", "id", "date", "echo", "printf", "env", "printenv",
@@ -17,7 +17,7 @@ const PROGRAMS: &[&str] = &[
     "dirname", "realpath", "export", "set", "unset", "alias", "pushd", "popd", ":", "[",
 ];
 
-/// Programs that say nothing when all is well, or whose silence is an answer.
+/// Programs that print nothing when all is well, or whose silence is an answer.
 pub(super) const QUIET: &[&str] = &[
     "cd", "export", "set", "unset", "alias", "true", ":", "pushd", "popd", "source", ".", "test", "[", "cmp",
     "diff", "wait",
@@ -56,7 +56,7 @@ pub(super) fn leaves(program: &str, second: Option<&str>, part: &str) -> bool {
     };
     in_place || writes(part) || WRITING.contains(&program) || second_tells()
 }
-/// Programs whose second word tells, and the ones of them that look.
+/// Programs whose second word decides, with the second words that only read.
 pub(super) const SECOND: &[(&str, &[&str])] = &[
     ("git", &["status", "diff", "log", "show", "blame", "ls-files", "rev-parse", "describe", "grep"]),
     ("kubectl", &["get", "describe", "logs", "top", "explain", "version"]),
@@ -84,7 +84,7 @@ pub(super) const SECOND: &[(&str, &[&str])] = &[
     ("gcloud", &[]),
 ];
 
-/// Pairs of words that look if nothing follows them, or one of these. Options alone follow nothing.
+/// Pairs of words that only read if nothing follows them, or one of these. Options alone follow nothing.
 const THIRD: &[(&str, &str, &[&str])] = &[
     ("git", "remote", &["show", "get-url"]),
     ("git", "reflog", &["show", "exists", "list"]),
@@ -136,7 +136,7 @@ pub(super) fn of_program(program: &str, second: Option<&str>, part: &str) -> Eff
     if PROGRAMS.contains(&program) { Effect::Looks } else { Effect::Changes }
 }
 
-/// Whether a pair of words looks, where that depends on what follows it.
+/// Whether a pair of words only reads, where that depends on what follows it.
 fn by_what_follows(program: &str, second: &str, part: &str) -> Option<bool> {
     // What is redirected here goes nowhere: `writes` was asked before.
     let is_named = |word: &&str| !word.contains('>') && *word != "/dev/null";

@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::answer::Barren;
+use super::answer::NothingNew;
 use super::digest::Digest;
 use super::finding::{Finding, Fingerprint, Rule};
 use super::mix::hash_set;
@@ -15,9 +15,9 @@ use super::turn::Round;
 use super::{Effect, counted, doubted, found, graded};
 
 /// The longest circle that is looked for.
-const LONGEST_CYCLE: usize = 3;
+const MAX_CYCLE: usize = 3;
 /// More other answers than this for each equal one, and it is work.
-const PATIENCE: usize = 3;
+const MAX_OTHER_ANSWERS: usize = 3;
 /// A question that is put to one thing after the other may stay without an answer this many times as long.
 const SWEEP: u32 = 2;
 
@@ -59,12 +59,12 @@ fn same_call(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Optio
     let mut count = 0;
     let mut paused = last.waits || last.pauses;
     // The row as far as it is one: where much else was seen between, it is work.
-    let mut kept = Same::default();
+    let mut kept = EqualCalls::default();
     let mut pausing = false;
     let mut views = Views::default();
     let mut others = Vec::new();
     for round in rounds {
-        // "ok" says little: what is seen between two such calls tells whether they moved something.
+        // "ok" says little: what is seen between two such calls shows whether they changed something.
         if changes(last) && !last.edits && views.moved(round) {
             break;
         }
@@ -80,43 +80,43 @@ fn same_call(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Optio
         } else {
             count += 1;
             paused |= std::mem::take(&mut pausing);
-            if distinct_up_to(&mut others, PATIENCE * entries.len()) {
-                kept = Same { count, entries: entries.len(), paused };
+            if distinct_up_to(&mut others, MAX_OTHER_ANSWERS * entries.len()) {
+                kept = EqualCalls { count, entries: entries.len(), paused };
             }
         }
     }
-    let Same { count, paused, .. } = kept;
+    let EqualCalls { count, paused, .. } = kept;
     entries.truncate(kept.entries);
     let own = policy.rule(Rule::SameCall, &last.tool);
     let limit = if paused { policy.waiting.max(own.limit) } else { own.limit };
     let verdict = if paused { counted(own.act, count, limit) } else { graded(own.act, count, limit) }?;
     entries.reverse();
-    Some(told(found(Rule::SameCall, own.act, verdict, (count, limit), &entries), last, last.pair()))
+    Some(described(found(Rule::SameCall, own.act, verdict, (count, limit), &entries), last, last.pair()))
 }
 
 /// How far a row of equal calls goes, walking back.
 #[derive(Default, Clone, Copy)]
-struct Same {
+struct EqualCalls {
     count: u32,
     entries: usize,
     paused: bool,
 }
 
 /// Whether there are at most this many different ones. They are sorted out only if there are more of them.
-fn distinct_up_to(all: &mut Vec<u64>, most: usize) -> bool {
-    if all.len() > most {
+fn distinct_up_to(all: &mut Vec<u64>, max: usize) -> bool {
+    if all.len() > max {
         all.sort_unstable();
         all.dedup();
     }
-    all.len() <= most
+    all.len() <= max
 }
 
-/// What looks have shown, walking back.
+/// What reading calls have shown, walking back.
 #[derive(Default)]
 struct Views(HashMap<u64, u64>);
 
 impl Views {
-    /// The same look shows something else than later.
+    /// Whether the same reading call shows something else than it did later.
     fn moved(&mut self, round: &Round<'_>) -> bool {
         let looks = round.successes().filter(|digest| digest.effect == Effect::Looks);
         let mut moved = false;
@@ -136,7 +136,7 @@ fn cycle(rounds_back: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
         .iter()
         .map(|round| hash_set(round.calls().map(|(_, digest)| digest.pair()).collect()))
         .collect();
-    (2..=LONGEST_CYCLE).find_map(|period| {
+    (2..=MAX_CYCLE).find_map(|period| {
         let again = keys.iter().zip(keys.iter().skip(period)).take_while(|(one, other)| one == other).count();
         let one_round = going.get(..period)?;
         let is_one = keys.get(..period)?.windows(2).all(|two| matches!(two, [one, other] if one == other));
@@ -144,7 +144,7 @@ fn cycle(rounds_back: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
         if is_one || again < period {
             return None;
         }
-        // Where nothing tells what was seen, nothing tells that it was seen before.
+        // Where the answer does not show what was seen, it cannot show that it was seen before.
         if one_round.iter().flat_map(|round| round.calls()).all(|(_, digest)| digest.is_mute) {
             return None;
         }
@@ -157,7 +157,7 @@ fn cycle(rounds_back: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
         let waits = paused || calls().any(|digest| digest.waits);
         let limit = if waits { policy.waiting.max(own.limit) } else { own.limit };
         let verdict = counted(own.act, rounds, limit)?;
-        // A note once a round, not at every step of it.
+        // One note for a round, not one for each of its steps.
         if rounds < limit && again % period != 0 {
             return None;
         }
@@ -165,7 +165,7 @@ fn cycle(rounds_back: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
         entries.sort_by_key(|(index, _)| *index);
         let last = calls().next()?;
         let id = hash_set(keys.get(..period)?.to_vec());
-        Some(told(found(Rule::Cycle, own.act, verdict, (rounds, limit), &entries), last, id))
+        Some(described(found(Rule::Cycle, own.act, verdict, (rounds, limit), &entries), last, id))
     })
 }
 
@@ -180,20 +180,20 @@ fn looser(one: RulePolicy, other: RulePolicy) -> RulePolicy {
 }
 
 /// What a question got, if it got nothing: silence counts only from what is there to answer.
-fn nothing(digest: &Digest) -> Option<Barren> {
+fn nothing(digest: &Digest) -> Option<NothingNew> {
     let looks = digest.effect == Effect::Looks;
-    digest.barren.filter(|barren| match barren {
-        Barren::Silent | Barren::Long => looks,
-        Barren::Empty | Barren::Blocked => true,
+    digest.nothing_new.filter(|nothing_new| match nothing_new {
+        NothingNew::Silent | NothingNew::Long => looks,
+        NothingNew::Empty | NothingNew::Blocked => true,
     })
 }
 
 fn stagnation(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Option<Finding> {
-    let barren = nothing(last)?;
+    let nothing_new = nothing(last)?;
     let alike = |digest: &Digest| {
         digest.verb == last.verb
-            && nothing(digest) == Some(barren)
-            && (barren != Barren::Long || digest.answer == last.answer)
+            && nothing(digest) == Some(nothing_new)
+            && (nothing_new != NothingNew::Long || digest.answer == last.answer)
     };
     let mut entries: Vec<(usize, &Digest)> = Vec::new();
     let (mut count, mut paused, mut pausing) = (0, last.waits || last.pauses, false);
@@ -218,7 +218,7 @@ fn stagnation(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Opti
     }
     let own = policy.rule(Rule::Stagnation, &last.tool);
     let mut limit = own.limit;
-    let sweeps = matches!(barren, Barren::Empty | Barren::Silent) && is_sweep(&entries);
+    let sweeps = matches!(nothing_new, NothingNew::Empty | NothingNew::Silent) && is_sweep(&entries);
     if sweeps {
         limit = limit.saturating_mul(SWEEP);
     }
@@ -227,7 +227,7 @@ fn stagnation(rounds: &[Round<'_>], last: &Digest, policy: &GuardPolicy) -> Opti
     }
     let verdict = if sweeps { counted(own.act, count, limit) } else { doubted(own.act, count, limit) }?;
     entries.reverse();
-    Some(told(found(Rule::Stagnation, own.act, verdict, (count, limit), &entries), last, last.answer))
+    Some(described(found(Rule::Stagnation, own.act, verdict, (count, limit), &entries), last, last.answer))
 }
 
 /// One question, put to another thing each time.
@@ -237,7 +237,7 @@ fn is_sweep(entries: &[(usize, &Digest)]) -> bool {
     things.len() == entries.len() && questions.len() == 1 && !questions.contains(&None)
 }
 
-fn told(mut finding: Finding, last: &Digest, id: u64) -> Finding {
+fn described(mut finding: Finding, last: &Digest, id: u64) -> Finding {
     finding.fingerprint = last.fingerprint().cloned().unwrap_or(Fingerprint { id, ..Fingerprint::default() });
     finding.category = last.failure.as_ref().map(|failure| failure.category.clone());
     finding.example.clone_from(&last.example);

@@ -3,7 +3,7 @@
 //! Walking back from the last attempt, a failure belongs to the row if it is *similar*: the same masked message, or the
 //! same cause in the environment. What stands between them decides how many are too many:
 //!
-//! - looks and waits change nothing; they are passed over;
+//! - reading and waiting calls change nothing; they are passed over;
 //! - a success of the same tool on the same thing ends the row; one on another file or page takes the failures on other
 //!   things out of it, because the tool works;
 //! - after a change only the very same failure still counts, names and figures and the whole answer, and it may come more
@@ -17,17 +17,17 @@
 use std::collections::HashSet;
 
 use super::digest::{Digest, Failure};
+use super::failure_text::Tally;
 use super::finding::{Finding, Rule, Verdict};
 use super::policy::GuardPolicy;
-use super::telling::Tally;
 use super::turn::Round;
 use super::{Effect, doubted, found, graded};
 
-/// Failures of one attempt that rows are looked for from.
-const MOST_ROWS: usize = 16;
+/// At most this many failures of one attempt are followed back.
+const MAX_ROWS: usize = 16;
 
 /// More successful attempts than this for each failure end a row.
-const PATIENCE: u32 = 3;
+const MAX_SUCCESSES: u32 = 3;
 
 pub(super) fn findings(rounds: &[Round<'_>], policy: &GuardPolicy, out: &mut Vec<Finding>) {
     let Some(last) = rounds.first() else { return };
@@ -39,7 +39,7 @@ pub(super) fn findings(rounds: &[Round<'_>], policy: &GuardPolicy, out: &mut Vec
     };
     causes.sort_by_key(key);
     causes.dedup_by_key(|cause| key(cause));
-    causes.truncate(MOST_ROWS);
+    causes.truncate(MAX_ROWS);
     let first = out.len();
     for (digest, failure) in causes {
         let similar = similar_errors(rounds, digest, failure, policy);
@@ -57,7 +57,7 @@ pub(super) fn findings(rounds: &[Round<'_>], policy: &GuardPolicy, out: &mut Vec
 
 /// What was found walking back.
 #[derive(Default)]
-struct Row<'t> {
+struct FailureRow<'t> {
     entries: Vec<(usize, &'t Digest)>,
     /// Attempts since the last change.
     fresh: u32,
@@ -94,7 +94,7 @@ fn alternating_errors(
 
 fn finding_of(
     rule: Rule,
-    row: &Row<'_>,
+    row: &FailureRow<'_>,
     last: &Digest,
     failure: &Failure,
     policy: &GuardPolicy,
@@ -117,9 +117,14 @@ fn finding_of(
 }
 
 /// Walks back from the last attempt. With a window other failures are passed over, and this many attempts are read.
-fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window: Option<u32>) -> Row<'t> {
-    let mut row = Row::default();
-    let mut later = Later::default();
+fn walk<'t>(
+    rounds: &[Round<'t>],
+    last: &'t Digest,
+    failure: &'t Failure,
+    window: Option<u32>,
+) -> FailureRow<'t> {
+    let mut row = FailureRow::default();
+    let mut later = LaterCalls::default();
     let mut tally: Option<Tally> = None;
     let mut others = false;
     let mut successes = 0;
@@ -132,17 +137,17 @@ fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window
         };
         let matched: Vec<(usize, &Digest)> = round.failures().filter(belongs).collect();
         // Of parallel failures the one that has come furthest.
-        let least = matched
+        let min = matched
             .iter()
             .filter_map(|(_, digest)| digest.failure.as_ref())
             .map(|earlier| earlier.tally)
             .min();
         let failed = round.failures().next().is_some();
-        if let Some(least) = least {
-            if tally.is_some_and(|after| after.fell(least)) {
+        if let Some(min) = min {
+            if tally.is_some_and(|after| after.fell(min)) {
                 break;
             }
-            tally = Some(least);
+            tally = Some(min);
             row.total += 1;
             row.fresh += u32::from(!later.changed);
             row.alternates |= others;
@@ -155,7 +160,7 @@ fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window
             others = true;
         } else if !round.lets_time_pass() {
             successes += 1;
-            if successes > PATIENCE * row.total {
+            if successes > MAX_SUCCESSES * row.total {
                 break;
             }
         }
@@ -169,7 +174,7 @@ fn walk<'t>(rounds: &[Round<'t>], last: &'t Digest, failure: &'t Failure, window
 
 /// What is known, at some attempt, of those after it.
 #[derive(Default)]
-struct Later {
+struct LaterCalls {
     changed: bool,
     paused: bool,
     /// Verb and target of successes.
@@ -178,7 +183,7 @@ struct Later {
     works: HashSet<u64>,
 }
 
-impl Later {
+impl LaterCalls {
     /// The failure was overcome afterwards.
     fn resolved(&self, digest: &Digest, last: &Digest) -> bool {
         self.solved.contains(&(digest.verb, digest.target))
@@ -236,7 +241,7 @@ fn similar(digest: &Digest, earlier: &Failure, last: &Digest, failure: &Failure,
     told_alike || (same_cause && earlier.category == failure.category)
 }
 
-/// Attempts that failed, whatever with, and nothing that succeeded between them but looks.
+/// Attempts that failed, whatever with, with no success between them but reading calls.
 fn any_errors(rounds: &[Round<'_>], policy: &GuardPolicy) -> Option<Finding> {
     // The order inside one response means nothing.
     let sure =

@@ -21,7 +21,7 @@ impl<'c> Command<'c> {
         self.parts.iter().copied().filter_map(program)
     }
 
-    /// It looks if all its parts do.
+    /// It only reads if all its parts do.
     pub(super) fn effect(&self) -> Effect {
         let mut effect = None;
         for part in &self.parts {
@@ -37,7 +37,7 @@ impl<'c> Command<'c> {
         effect.unwrap_or(Effect::Changes)
     }
 
-    /// What it is about: the program, with its second word where that tells; the first part that does not just change the
+    /// What it is about: the program, with its second word where that decides; the first part that does not just change the
     /// directory.
     pub(super) fn verb(&self) -> (&'c str, Option<&'c str>) {
         let aside = ["cd", "export", "set", "source", "sleep", "pushd"];
@@ -96,7 +96,7 @@ impl<'c> Command<'c> {
 /// The commands of a line. A mark in quotes or behind a backslash separates nothing, and neither does the `&` of `2>&1`.
 fn parts(command: &str) -> Vec<&str> {
     let is_mark = |c: char| matches!(c, '\n' | ';' | '|' | '&');
-    // Quotes that are never closed are apostrophes of some text: then every mark separates, and less is taken for a look.
+    // Quotes that are never closed are apostrophes of some text: then every mark separates, and fewer commands count as reading.
     let Some(bare) = unquoted(command, is_mark) else { return command.split(is_mark).collect() };
     let mut parts = Vec::new();
     let mut from = 0;

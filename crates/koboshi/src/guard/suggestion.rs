@@ -1,6 +1,6 @@
-//! What a person is told when the guard stops, as data: what repeats, how often, one example, what to do next.
+//! What a person gets to read when the guard stops, as data: what repeats, how often, one example, what to do next.
 //!
-//! The words are `koboshi-report`'s. Here is which steps belong to which category: every category has at least two,
+//! The sentences are in `koboshi-report`. This module says which steps belong to which category: every category has at least two,
 //! each something that a person can do or say, and the last one is always another way to the goal.
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ macro_rules! steps {
 }
 
 steps! {
-    /// What is said of the category anywhere: its own suggestion.
+    /// The suggestion of the category itself.
     Category = "category";
     /// Have the agent list what is installed and use that.
     UseInstalled = "use_installed";
@@ -59,7 +59,7 @@ steps! {
     ReadAgain = "read_again";
     /// Sign in outside the conversation.
     SignIn = "sign_in";
-    /// Wait, then go on.
+    /// Wait, then continue.
     WaitThenGoOn = "wait_then_go_on";
     /// Say which tools there are.
     NameTools = "name_tools";
@@ -69,7 +69,7 @@ steps! {
     OtherWords = "other_words";
     /// Say what is known already.
     SayWhatIsKnown = "say_what_is_known";
-    /// Go on: counting begins again.
+    /// Continue: the guard counts from zero.
     GoOn = "go_on";
     /// Raise the limit.
     RaiseLimit = "raise_limit";
@@ -85,7 +85,7 @@ pub enum Question {
     FixOrOtherWay,
     /// What should be different?
     WhatNext,
-    /// Shall it go on?
+    /// Shall the agent continue?
     GoOn,
 }
 
@@ -104,7 +104,7 @@ impl Question {
     }
 }
 
-/// What a person is told.
+/// What a person gets to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Suggestion {
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// A category without a step would leave a person alone with it.
+    /// A category without a step would leave a person without anything to do.
     #[test]
     fn every_category_has_steps_of_its_own() {
         for category in CATEGORIES {

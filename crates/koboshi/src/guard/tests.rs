@@ -101,10 +101,10 @@ fn other_causes_of_one_category_do_not() {
 }
 
 #[test]
-fn a_look_around_makes_nothing_new_and_an_edit_gives_more_room() {
+fn reading_makes_nothing_new_and_an_edit_gives_more_room() {
     let test = || bad("bash", r#"{"command":"npm test"}"#, "1 failed\nExpected 3, received 4");
-    let looked = [test(), test(), ok("read_file", r#"{"path":"a"}"#, "x"), test()];
-    assert_eq!(verdicts(&looked), ".n.S");
+    let with_a_read = [test(), test(), ok("read_file", r#"{"path":"a"}"#, "x"), test()];
+    assert_eq!(verdicts(&with_a_read), ".n.S");
     let edit = |args: &'static str| ok("edit_file", args, "updated");
     let edited = [
         test(),
@@ -186,7 +186,7 @@ fn parallel_failures_are_one_attempt() {
 }
 
 #[test]
-fn of_parallel_failures_that_sound_alike_each_is_looked_at() {
+fn of_parallel_failures_that_sound_alike_each_is_judged() {
     let test = |output| Call { batch: Some(2), ..bad("bash", r#"{"command":"npm test"}"#, output) };
     let before = [
         Call { batch: Some(0), ..bad("bash", r#"{"command":"npm test"}"#, "2 failed, 5 passed") },
@@ -319,12 +319,12 @@ fn a_replay_says_what_was_said_at_the_time() {
     };
     let calls = [call(0, None), call(1, Some(0)), call(1, Some(1)), call(1, Some(1)), call(1, Some(2))];
     let guard = Guard::new(GuardPolicy::source()).unwrap();
-    let said = guard.replay(&calls, &CLASSIFIER, &now());
-    let told: Vec<(usize, Verdict)> =
-        said.iter().map(|(index, judgement)| (*index, judgement.verdict)).collect();
-    assert_eq!(told, [(3, Verdict::Note), (4, Verdict::Stop)]);
-    assert_eq!(said[0].1, guard.judge(&calls[..4], &CLASSIFIER, &now()));
-    assert_eq!(said[1].1, guard.judge(&calls, &CLASSIFIER, &now()));
+    let judgements = guard.replay(&calls, &CLASSIFIER, &now());
+    let verdicts: Vec<(usize, Verdict)> =
+        judgements.iter().map(|(index, judgement)| (*index, judgement.verdict)).collect();
+    assert_eq!(verdicts, [(3, Verdict::Note), (4, Verdict::Stop)]);
+    assert_eq!(judgements[0].1, guard.judge(&calls[..4], &CLASSIFIER, &now()));
+    assert_eq!(judgements[1].1, guard.judge(&calls, &CLASSIFIER, &now()));
 }
 
 #[test]
@@ -388,11 +388,11 @@ fn only_the_last_calls_are_read_and_all_are_counted() {
     assert_eq!((turn.reach().calls, turn.reach().responses), (100_000, 100_000));
     let judgement = guard.assess(&turn);
     assert_eq!(judgement.gravest().unwrap().entries.last(), Some(&99_999));
-    assert!(judgement.findings.iter().all(|finding| finding.entries.len() <= MOST_ENTRIES));
+    assert!(judgement.findings.iter().all(|finding| finding.entries.len() <= MAX_ENTRIES));
 }
 
 /// A mask inside a secret would hide it from the redactor.
-/// Of a long text only the beginning is looked at: what is cut off there is cut off whole.
+/// Of a long text only the beginning is read: a secret at the cut is left out whole.
 #[test]
 fn a_long_text_shows_no_half_of_a_secret() {
     let secret = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJ";
@@ -416,7 +416,7 @@ fn a_long_text_shows_no_half_of_a_secret() {
 #[test]
 fn patterns_show_no_part_of_a_secret() {
     let long = format!("error: {} sk-ant-api03-Zq8Rt5Yw2Kp9Lm4Nb6Vc", "pad ".repeat(70));
-    for (said, parts) in [
+    for (output, parts) in [
         (
             "error: invalid key sk-ant-api03-Zq8Rt5Yw2Kp-771-Lm4Nb6Vc9Xs1Df3Gh5-123-GhJkLz",
             &["lm4nb6", "ghjklz"][..],
@@ -429,7 +429,7 @@ fn patterns_show_no_part_of_a_secret() {
         ),
         (long.as_str(), &["sk-ant"]),
     ] {
-        let judgement = judge(&[bad("http", "{}", said); 3]);
+        let judgement = judge(&[bad("http", "{}", output); 3]);
         let finding = judgement.gravest().unwrap();
         for part in parts {
             assert!(!finding.fingerprint.text.contains(part), "{part}: {}", finding.fingerprint.text);

@@ -37,12 +37,12 @@ pub struct Outcome<'a> {
 /// What to do after a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Handled {
+pub struct CallAdvice {
     /// What the guard says.
     pub judgement: Judgement,
     /// No more tools in this turn: this call or an earlier one stopped it.
     pub stop_retrying: bool,
-    /// What to tell the person. Only with the call that stopped it, so that it is said once.
+    /// What to show the person. Set only for the call that stopped it, so that it is shown once.
     pub suggestion: Option<Suggestion>,
 }
 
@@ -106,38 +106,28 @@ impl Tracker {
         outcome: &Outcome<'_>,
         classifier: &Classifier,
         now: &Zoned,
-    ) -> Handled {
-        self.handle(outcome, Some(true), classifier, now)
+    ) -> CallAdvice {
+        self.handle_function_result(outcome, Some(true), classifier, now)
     }
 
-    /// A tool has succeeded. Tell these too: a success ends a row, and calls count for the depth.
+    /// A tool has succeeded. Report successes too: one ends a row, and all calls count for the depth.
     pub fn handle_function_success(
         &mut self,
         outcome: &Outcome<'_>,
         classifier: &Classifier,
         now: &Zoned,
-    ) -> Handled {
-        self.handle(outcome, Some(false), classifier, now)
+    ) -> CallAdvice {
+        self.handle_function_result(outcome, Some(false), classifier, now)
     }
 
-    /// A tool has answered, and only the text can tell how.
+    /// A tool has answered, and only its text shows whether it failed.
     pub fn handle_function_result(
         &mut self,
         outcome: &Outcome<'_>,
         is_error: Option<bool>,
         classifier: &Classifier,
         now: &Zoned,
-    ) -> Handled {
-        self.handle(outcome, is_error, classifier, now)
-    }
-
-    fn handle(
-        &mut self,
-        outcome: &Outcome<'_>,
-        is_error: Option<bool>,
-        classifier: &Classifier,
-        now: &Zoned,
-    ) -> Handled {
+    ) -> CallAdvice {
         let Outcome { tool, args, output, batch } = *outcome;
         let call = Call { tool, args, output, is_error, turn: self.number, batch };
         let digest = self.guard.read(&call, classifier, now);
@@ -149,7 +139,7 @@ impl Tracker {
             self.stopped_by = judgement.gravest().map(|finding| finding.rule.name());
         }
         let suggestion = if first { judgement.suggestion() } else { None };
-        Handled { stop_retrying: self.stop_retrying(), suggestion, judgement }
+        CallAdvice { stop_retrying: self.stop_retrying(), suggestion, judgement }
     }
 
     fn remember(&mut self, digest: &Digest) {

@@ -1,7 +1,7 @@
 //! The calls since the user last wrote, as far back as the rules look.
 //!
 //! A turn forgets by itself: a call of another user turn begins a new one, and only the last [`LOOK_BACK`] calls are
-//! kept, so pushing is cheap and memory is bounded however long an agent runs. Counters go on beyond that.
+//! kept, so pushing is cheap and memory is bounded however long an agent runs. Counters count beyond that.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -58,7 +58,7 @@ impl Turn {
         self.next = self.next.saturating_add(calls);
     }
 
-    /// The user has written: everything begins again. Indexes go on.
+    /// The user has written: the turn begins again; indexes continue.
     pub fn begin(&mut self) {
         *self = Self { next: self.next, ..Self::default() };
     }

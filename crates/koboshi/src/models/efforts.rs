@@ -1,4 +1,4 @@
-//! The words by which a model is told how hard to think, and which of them a model knows.
+//! The words for how hard a model thinks, and which of them a model knows.
 
 use serde::de::{self, SeqAccess, Visitor};
 use serde::ser::SerializeSeq;
@@ -96,7 +96,7 @@ impl Efforts {
 
     /// The least that is known.
     #[must_use]
-    pub fn least(self) -> Effort {
+    pub fn lowest(self) -> Effort {
         self.nearest(Effort::None)
     }
 }

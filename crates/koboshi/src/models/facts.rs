@@ -37,9 +37,9 @@ macro_rules! named {
 }
 
 named! {
-    /// How a model is told to think.
+    /// How a request states how much a model thinks.
     Thinking {
-        /// Not at all: it refuses to be told.
+        /// Not at all: it refuses such parameters.
         None = "none",
         /// With a budget of tokens.
         Budget = "budget",
@@ -133,7 +133,7 @@ macro_rules! facts {
 }
 
 impl Facts {
-    /// What is assumed where nothing is known. How a model is told to think is assumed by each API: by budget in the Messages API, with
+    /// What is assumed where nothing is known. How a request states thinking is assumed by each API: by budget in the Messages API, with
     /// levels in Gemini's. Limits that are not known are not checked.
     #[must_use]
     pub fn assumed() -> Self {
@@ -168,13 +168,13 @@ facts! {
     tools: bool,
     /// It sees images.
     images: bool,
-    /// It answers in JSON when told so.
+    /// It answers in JSON when a request asks for it.
     json: bool,
     /// It continues an answer whose beginning it is given.
     prefill: bool,
     /// It thinks before it answers.
     reasoning: bool,
-    /// How it is told to think, in the Messages and Gemini APIs.
+    /// How a request states thinking, in the Messages and Gemini APIs.
     thinking: Thinking,
     /// Gemini: the fewest tokens for thinking. More than none: thinking cannot be turned off.
     min_thinking_tokens: u64,

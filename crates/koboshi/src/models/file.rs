@@ -9,13 +9,14 @@ use serde_saphyr::{Location, Spanned};
 use super::facts::Row;
 use super::name::{Name, Pattern, Versions};
 use super::{Entry, ModelError, ModelSource};
+use crate::spend::Price;
 
 /// No file has more entries than this.
-const MOST_ENTRIES: usize = 1000;
+const MAX_ENTRIES: usize = 1000;
 /// No pattern and no word is longer than this.
-const LONGEST: usize = 200;
+const MAX_WORD: usize = 200;
 /// Tokens must fit into what the dialects can say.
-const MOST_TOKENS: u64 = u32::MAX as u64;
+const MAX_TOKENS: u64 = u32::MAX as u64;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,13 +24,32 @@ struct ModelFile {
     #[serde(default)]
     models: Vec<Spanned<Row>>,
     #[serde(default)]
+    prices: Vec<Spanned<PriceRow>>,
+    #[serde(default)]
     vendors: BTreeMap<String, Spanned<String>>,
+}
+
+/// A price as it is written: in US dollars for a million tokens.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PriceRow {
+    #[serde(rename = "match")]
+    pattern: String,
+    #[serde(default, rename = "why")]
+    _why: Option<String>,
+    input: f64,
+    output: f64,
+    #[serde(default)]
+    cached: Option<f64>,
+    #[serde(default)]
+    stored: Option<f64>,
 }
 
 /// What a file says.
 #[derive(Debug, Default)]
 pub(super) struct File {
     pub(super) entries: Vec<Entry>,
+    pub(super) prices: Vec<(Names, Price)>,
     pub(super) vendors: Vec<(String, Vec<String>)>,
 }
 
@@ -51,25 +71,29 @@ impl Names {
     }
 }
 
-/// Reads a file. Its entries are said to be from `name`.
+/// Reads a file. Its entries carry `name` as their source.
 pub(super) fn read(source: ModelSource<'_>, name: Option<&Arc<str>>) -> Result<File, ModelError> {
     if source.text.trim().is_empty() {
         return Ok(File::default());
     }
     let written: ModelFile = serde_saphyr::from_str(source.text).map_err(|error| {
         let location = error.location().unwrap_or(Location::UNKNOWN);
-        let said = error.without_snippet().to_string();
-        wrong(source, location, said.lines().next().unwrap_or_default())
+        let text = error.without_snippet().to_string();
+        wrong(source, location, text.lines().next().unwrap_or_default())
     })?;
-    if let Some(more) = written.models.get(MOST_ENTRIES) {
-        return Err(wrong(source, more.referenced, format!("there are more than {MOST_ENTRIES} entries")));
+    if let Some(more) = written.models.get(MAX_ENTRIES) {
+        return Err(wrong(source, more.referenced, format!("there are more than {MAX_ENTRIES} entries")));
     }
     let entries: Result<_, _> = written.models.iter().map(|row| entry(source, name, row)).collect();
+    if let Some(more) = written.prices.get(MAX_ENTRIES) {
+        return Err(wrong(source, more.referenced, format!("there are more than {MAX_ENTRIES} prices")));
+    }
+    let prices: Result<_, _> = written.prices.iter().map(|row| price(source, row)).collect();
     let mut vendors = Vec::new();
     for (vendor, line) in written.vendors {
         vendors.push((vendor, patterns(source, line.referenced, &line.value)?));
     }
-    Ok(File { entries: entries?, vendors })
+    Ok(File { entries: entries?, prices: prices?, vendors })
 }
 
 fn entry(source: ModelSource<'_>, file: Option<&Arc<str>>, row: &Spanned<Row>) -> Result<Entry, ModelError> {
@@ -81,7 +105,7 @@ fn entry(source: ModelSource<'_>, file: Option<&Arc<str>>, row: &Spanned<Row>) -
     };
     let is_word = |text: &String| {
         let fits = |letter: char| letter.is_ascii_alphanumeric();
-        !text.is_empty() && text.len() <= LONGEST && text.chars().all(fits)
+        !text.is_empty() && text.len() <= MAX_WORD && text.chars().all(fits)
     };
     if patterns.is_empty() && row.family.is_none() {
         return Err(wrong("an entry needs `match` or `family`: the models that it is about"));
@@ -98,8 +122,8 @@ fn entry(source: ModelSource<'_>, file: Option<&Arc<str>>, row: &Spanned<Row>) -
         };
     let facts = row.facts();
     let limits = [facts.context_window, facts.max_output_tokens, facts.max_thinking_tokens];
-    if limits.iter().flatten().any(|tokens| !(1..=MOST_TOKENS).contains(tokens))
-        || facts.min_thinking_tokens > facts.max_thinking_tokens.or(Some(MOST_TOKENS))
+    if limits.iter().flatten().any(|tokens| !(1..=MAX_TOKENS).contains(tokens))
+        || facts.min_thinking_tokens > facts.max_thinking_tokens.or(Some(MAX_TOKENS))
     {
         return Err(wrong(
             "a number of tokens is at least 1 and at most 4294967295, and a minimum is below its maximum",
@@ -110,11 +134,20 @@ fn entry(source: ModelSource<'_>, file: Option<&Arc<str>>, row: &Spanned<Row>) -
     Ok(Entry { file: file.cloned(), line: at.line(), facts, names })
 }
 
+fn price(source: ModelSource<'_>, row: &Spanned<PriceRow>) -> Result<(Names, Price), ModelError> {
+    let Spanned { value: row, referenced: at, .. } = row;
+    let patterns = patterns(source, *at, &row.pattern)?.into_iter().map(Pattern::new).collect();
+    let price = Price::of(row.input, row.output).and_then(|price| price.with_cache(row.cached, row.stored));
+    let message = "a price is a number of dollars for a million tokens, from 0 to 1000000";
+    let price = price.ok_or_else(|| wrong(source, *at, message))?;
+    Ok((Names { patterns, ..Names::default() }, price))
+}
+
 /// Patterns, separated by bars.
 fn patterns(source: ModelSource<'_>, at: Location, line: &str) -> Result<Vec<String>, ModelError> {
     let patterns: Vec<String> = line.split('|').map(|one| one.trim().to_owned()).collect();
     let is_pattern = |text: &String| {
-        !text.is_empty() && text.len() <= LONGEST && !text.contains(|letter: char| letter.is_whitespace())
+        !text.is_empty() && text.len() <= MAX_WORD && !text.contains(|letter: char| letter.is_whitespace())
     };
     if patterns.iter().all(is_pattern) {
         Ok(patterns)

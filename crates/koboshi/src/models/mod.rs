@@ -2,7 +2,7 @@
 //!
 //! One file is built in (`models.yaml`), and a user's own file goes before it. Each fact comes from the first entry that is about the
 //! model and states it; what no entry states is unknown. This module reads text and compares names: which file it is and what a config
-//! adds is the caller's business.
+//! adds is up to the caller.
 //!
 //! ```
 //! use koboshi::models::{ModelSource, Models};
@@ -25,10 +25,12 @@ use std::sync::Arc;
 
 pub use efforts::{Effort, Efforts};
 pub use facts::{Facts, Sampling, Thinking};
-pub use name::fits;
+pub use name::{fits, is_embedding};
 
 use file::Names;
 use name::Name;
+
+use crate::spend::Price;
 
 const BUILT_IN: ModelSource<'static> = ModelSource { name: "models.yaml", text: include_str!("models.yaml") };
 
@@ -71,6 +73,7 @@ pub struct Entry {
 #[derive(Debug, Clone)]
 pub struct Models {
     entries: Vec<Entry>,
+    prices: Vec<(Names, Price)>,
     vendors: Vec<(String, Vec<String>)>,
 }
 
@@ -88,7 +91,7 @@ impl Models {
     /// # Errors
     /// The first thing that is wrong with a file, and where.
     pub fn with_user(user: &[ModelSource<'_>]) -> Result<Self, ModelError> {
-        let mut models = Self { entries: Vec::new(), vendors: Vec::new() };
+        let mut models = Self { entries: Vec::new(), prices: Vec::new(), vendors: Vec::new() };
         for source in user.iter().rev() {
             models.add(file::read(*source, Some(&source.name.into()))?);
         }
@@ -98,6 +101,7 @@ impl Models {
 
     fn add(&mut self, file: file::File) {
         self.entries.extend(file.entries);
+        self.prices.extend(file.prices);
         self.vendors.extend(file.vendors);
     }
 
@@ -115,6 +119,13 @@ impl Models {
     #[must_use]
     pub fn facts(&self, provider: &str, model: &str) -> Facts {
         self.entries(provider, model).fold(Facts::default(), |known, entry| known.or(entry.facts))
+    }
+
+    /// The list price of a model of this provider, in US dollars; none where it is unknown.
+    #[must_use]
+    pub fn price(&self, provider: &str, model: &str) -> Option<Price> {
+        let name = Name::new(provider, model);
+        self.prices.iter().find(|(names, _)| names.hold(&name)).map(|(_, price)| *price)
     }
 
     /// Whether models with such a name, compared as a whole, belong to this well-known provider.

@@ -66,6 +66,21 @@ impl Pattern {
     }
 }
 
+/// Whether a name is that of a model that makes embeddings, as far as names tell: `text-embedding-3-small`, `nomic-embed-text`, `bge-m3`.
+///
+/// ```
+/// use koboshi::models::is_embedding;
+///
+/// assert!(is_embedding("text-embedding-3-small") && is_embedding("BAAI/bge-m3") && !is_embedding("gpt-4o"));
+/// ```
+#[must_use]
+pub fn is_embedding(model: &str) -> bool {
+    /// Families whose names do not say it.
+    const FAMILIES: &[&str] = &["bge-", "e5-", "gte-", "voyage-", "all-minilm", "multilingual-e5"];
+    let bare = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    bare.contains("embed") || FAMILIES.iter().any(|family| bare.starts_with(family))
+}
+
 fn number(word: &str) -> Option<u32> {
     word.parse().ok().filter(|_| word.len() <= 2)
 }

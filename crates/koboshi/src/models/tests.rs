@@ -63,7 +63,7 @@ fn names_belong_to_their_vendors() {
 
 #[test]
 fn what_is_wrong_with_a_file_has_its_place() {
-    for (text, line, said) in [
+    for (text, line, message) in [
         ("models:\n- match: m\n  contxt_window: 5\n", 3, "contxt_window"),
         ("models:\n- context_window: 5\n", 2, "`match` or `family`"),
         ("models:\n- match: m\n- match: a b\n", 3, "patterns"),
@@ -81,7 +81,7 @@ fn what_is_wrong_with_a_file_has_its_place() {
         let error = with(text).unwrap_err();
         assert_eq!(error.file, "my.yaml", "{text}");
         assert!(error.line >= line && error.line <= line + 1, "{text}: {error}");
-        assert!(error.message.contains(said), "{text}: {error}");
+        assert!(error.message.contains(message), "{text}: {error}");
     }
     assert!(with("").is_ok() && with("# nothing\n").is_ok());
 }
@@ -91,4 +91,25 @@ fn a_version_may_be_written_as_a_number() {
     let models = with("models: [{family: house, version: 4.5, context_window: 7}]").unwrap();
     assert_eq!(models.facts("p", "house-4-5").context_window, Some(7));
     assert_eq!(models.facts("p", "house-4-6").context_window, None);
+}
+
+#[test]
+fn a_price_is_found_by_name_and_a_users_own_goes_first() {
+    let own = "prices: [{match: one/gpt-4o-mini, input: 1, output: 2}]";
+    let models = Models::with_user(&[ModelSource { name: "own.yaml", text: own }]).unwrap();
+    let price = |provider: &str, model: &str| models.price(provider, model);
+    assert_eq!(price("one", "gpt-4o-mini"), crate::spend::Price::of(1.0, 2.0));
+    let listed = crate::spend::Price::of(0.15, 0.6).and_then(|price| price.with_cache(Some(0.075), None));
+    assert_eq!(price("two", "openai/gpt-4o-mini-2024-07-18"), listed);
+    assert_eq!(price("one", "house-model"), None, "unknown is not free");
+    assert_eq!(
+        price("openai", "gpt-4o-mini-audio-preview"),
+        None,
+        "another model of a like name has another price"
+    );
+    let wrong = Models::with_user(&[ModelSource {
+        name: "own.yaml",
+        text: "prices: [{match: a, input: -1, output: 2}]",
+    }]);
+    assert!(wrong.unwrap_err().to_string().contains("a price is a number of dollars"));
 }

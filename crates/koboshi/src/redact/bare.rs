@@ -4,7 +4,7 @@
 //! long and mixed as no name is, and it stays where the word before it says what it is (`commit`, `sha256:`, `request_id=`) or where it begins
 //! as ids do (`resp_…`). A UUID has no run that is long enough.
 //!
-//! Plain code over the text between two marks, one look at each letter; what stands outside is never asked for. So it is linear, and a
+//! Plain code over the text between two marks, each letter read once; the text outside is never read. So it is linear, and a
 //! second pass finds nothing new.
 
 use std::ops::Range;
@@ -12,9 +12,9 @@ use std::ops::Range;
 /// What marks of this module say.
 pub(super) const LABELS: [&str; 3] = ["card", "key", "secret"];
 
-/// A run is looked at from this length on.
-const SHORTEST: usize = 32;
-const LONGEST: usize = 1024;
+/// Shorter runs are not examined.
+const MIN_RUN: usize = 32;
+const MAX_RUN: usize = 1024;
 
 /// The first secret of a text, and what to call it.
 pub(super) fn find(text: &str) -> Option<(Range<usize>, &'static str)> {
@@ -33,10 +33,10 @@ pub(super) fn find(text: &str) -> Option<(Range<usize>, &'static str)> {
 fn next_run(text: &str, from: usize) -> Option<Range<usize>> {
     let rest = text.as_bytes().get(from..)?;
     let start = from + rest.iter().position(u8::is_ascii_alphanumeric)?;
-    let near = text.as_bytes().get(start..)?.iter().take(LONGEST + SHORTEST);
+    let near = text.as_bytes().get(start..)?.iter().take(MAX_RUN + MIN_RUN);
     let length = near.take_while(|byte| is_of_a_run(**byte)).count();
-    // No end is left over that would be too short to be looked at.
-    let length = if length < LONGEST + SHORTEST { length } else { LONGEST };
+    // No end is left over that would be too short to be examined.
+    let length = if length < MAX_RUN + MIN_RUN { length } else { MAX_RUN };
     Some(start..start + length)
 }
 
@@ -46,8 +46,10 @@ fn is_of_a_run(byte: u8) -> bool {
 
 fn secret_in(text: &str, run: Range<usize>) -> Option<(Range<usize>, &'static str)> {
     let word = text.get(run.clone())?;
-    let is_unknown = word.len() >= SHORTEST && !is_explained(text.get(..run.start)?, word);
-    if is_unknown && (is_mixed(word) || is_of_aws(text.get(..run.start)?, word)) {
+    let is_unknown = word.len() >= MIN_RUN && !is_explained(text.get(..run.start)?, word);
+    let before = text.get(..run.start)?;
+    let is_random = || is_mixed(word) || (is_spread(word) && !is_symbol(before, word));
+    if is_unknown && (is_random() || is_of_aws(before, word)) {
         let padding = text.get(run.end..)?.bytes().take(2).take_while(|byte| *byte == b'=').count();
         return Some((run.start..run.end + padding, "secret"));
     }
@@ -90,7 +92,7 @@ fn card_in(text: &str, run: Range<usize>) -> Option<Range<usize>> {
 fn card(text: &str) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut digits = Vec::new();
-    for (at, byte) in bytes.iter().enumerate().take(LONGEST_CARD) {
+    for (at, byte) in bytes.iter().enumerate().take(MAX_CARD_LEN) {
         let next = bytes.get(at + 1);
         match byte {
             b'0'..=b'9' => digits.push(byte - b'0'),
@@ -106,7 +108,7 @@ fn card(text: &str) -> Option<usize> {
 }
 
 /// Digits of a card, and what stands between them.
-const LONGEST_CARD: usize = 19 + 6;
+const MAX_CARD_LEN: usize = 19 + 6;
 
 fn is_of_an_issuer(digits: &[u8]) -> bool {
     let first = digits.iter().take(4).fold(0_u32, |number, digit| number * 10 + u32::from(*digit));
@@ -153,19 +155,42 @@ fn last_word(before: &str) -> &str {
 }
 
 fn is_name_of_an_id(word: &str) -> bool {
-    const TELLING: [&str; 18] = [
+    const NAMES_IN_FRONT: [&str; 18] = [
         "commit", "sha", "md5", "digest", "hash", "checksum", "etag", "revision", "uuid", "guid",
         "fingerprint", "traceparent", "trace", "span", "integrity", "blob", "tree", "crc",
     ];
     let lower = word.to_ascii_lowercase();
-    TELLING.iter().any(|telling| lower.contains(telling))
+    NAMES_IN_FRONT.iter().any(|name| lower.contains(name))
         || lower == "id"
         || ["_id", "-id", "Id", "ID"].iter().any(|end| word.ends_with(end))
 }
 
 /// Whether small letters, capitals and digits follow each other as they do in no name: within its parts they change at every second or third
 /// letter.
-pub(super) fn is_mixed(word: &str) -> bool {
+fn is_mixed(word: &str) -> bool {
+    changes(word).is_some_and(|changes| changes * 5 >= word.len() * 2)
+}
+
+/// Whether a run has nearly as many different letters as chance would give it, and changes between small letters, capitals and digits more
+/// often than a sentence. Names repeat their letters. Some of the random runs change too seldom to be [`is_mixed`].
+fn is_spread(word: &str) -> bool {
+    changes(word).is_some_and(|changes| changes * 4 >= word.len()) && distinct(word) >= min_spread(word.len())
+}
+
+/// 84 % of the different letters that a random run of base64 has on average.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "at most 64"
+)]
+fn min_spread(length: usize) -> usize {
+    let expected = 64.0 * (1.0 - (-(length as f64) / 64.0).exp());
+    (expected * 0.84).ceil() as usize
+}
+
+/// How often small letters, capitals and digits change within the parts of a run; none where one of the three is missing.
+fn changes(word: &str) -> Option<usize> {
     let kind = |byte: u8| match byte {
         b'0'..=b'9' => 0_u8,
         b'A'..=b'Z' => 1,
@@ -178,7 +203,12 @@ pub(super) fn is_mixed(word: &str) -> bool {
         _ => None,
     });
     let changes = pairs.filter(|(one, other)| one != other && *one < 3 && *other < 3).count();
-    has(0) && has(1) && has(2) && changes * 5 >= word.len() * 2
+    (has(0) && has(1) && has(2)).then_some(changes)
+}
+
+/// Whether a run is the name of a C++ function as linkers write it, `_ZNKSt7collate…`.
+fn is_symbol(before: &str, word: &str) -> bool {
+    before.ends_with('_') && word.starts_with('Z')
 }
 
 /// A secret of AWS has forty letters; beside its name fewer changes are enough.
@@ -196,7 +226,7 @@ fn hex_in(word: &str) -> Option<Range<usize>> {
     let mut start = 0;
     for piece in word.split(['+', '/', '_', '-']) {
         let end = start + piece.len();
-        if piece.len() >= SHORTEST
+        if piece.len() >= MIN_RUN
             && piece.bytes().all(|byte| byte.is_ascii_hexdigit())
             && distinct(piece) >= 8
         {

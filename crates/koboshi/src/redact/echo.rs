@@ -5,13 +5,13 @@
 //! than 64 letters and such fields become `…`; names, values and ids are shorter. The sentence around them is the provider's own
 //! and stays, as does a whole field that is one.
 //!
-//! One pass: behind a piece that was cut the reading goes on, and a quote that is not closed is not looked for twice.
+//! One pass: behind a piece that was cut the reader continues, and a quote that is not closed is not looked for twice.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 /// A quote may have this many letters.
-const LONGEST_QUOTE: usize = 64;
+const MAX_QUOTE_CHARS: usize = 64;
 
 /// Fields that hold what was sent.
 const SENT: [&str; 8] =
@@ -130,13 +130,13 @@ impl Reader<'_> {
     }
 
     fn is_long(&self, part: &Range<usize>) -> bool {
-        self.text.get(part.clone()).is_some_and(|part| part.chars().nth(LONGEST_QUOTE).is_some())
+        self.text.get(part.clone()).is_some_and(|part| part.chars().nth(MAX_QUOTE_CHARS).is_some())
     }
 }
 
 /// Whether this is a conversation.
 fn begins_with_a_role(value: &str) -> bool {
-    value.get(..value.floor_char_boundary(LONGEST_QUOTE)).is_some_and(|begin| begin.contains("role"))
+    value.get(..value.floor_char_boundary(MAX_QUOTE_CHARS)).is_some_and(|begin| begin.contains("role"))
 }
 
 /// The length of a list or an object; all of the text where it does not end.
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn what_is_repeated_at_length_is_cut() {
-        for (said, cut) in [
+        for (text, cut) in [
             (
                 "Invalid value: '@'. Supported values are: 'a' and 'b'.",
                 "Invalid value: '…'. Supported values are: 'a' and 'b'.",
@@ -193,7 +193,7 @@ mod tests {
             ("Invalid value: '@", "Invalid value: '…"),
             ("値が不正です：「'@'」", "値が不正です：「'…'」"),
         ] {
-            let shown = without_echoes(&said.replace('@', PROMPT)).into_owned();
+            let shown = without_echoes(&text.replace('@', PROMPT)).into_owned();
             assert_eq!(shown, cut);
             assert_eq!(without_echoes(&shown), shown);
         }
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_a_provider_says_itself_stays() {
-        for said in [
+        for text in [
             r#"{"error":{"message":"This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens.","type":"invalid_request_error"}}"#,
             "We couldn't find the model that you asked for, and it doesn't look as if it had ever existed; didn't you mean another?",
             "Invalid value: 'assistent'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.",
@@ -215,7 +215,7 @@ mod tests {
             "\"input\":\"",
             "",
         ] {
-            assert_eq!(without_echoes(said), said);
+            assert_eq!(without_echoes(text), text);
         }
     }
 

@@ -10,7 +10,7 @@
 
 /// How the secret is found once a pattern has matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Take {
+pub(super) enum Secret {
     /// The match is no secret, whatever the rows below would say.
     Nothing,
     /// The match is the secret.
@@ -34,7 +34,7 @@ pub(super) enum Take {
     /// Credentials follow a scheme.
     Bearer,
     /// The value stands in a sentence, after its name (`API key … is invalid`): only what no word looks like is one.
-    Told,
+    InSentence,
     /// Cookies follow, up to the end of the line or the quote.
     Cookies,
     /// The user part of an address may follow.
@@ -45,11 +45,11 @@ pub(super) enum Take {
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) label: &'static str,
-    pub(super) take: Take,
+    pub(super) take: Secret,
     pub(super) pattern: &'static str,
 }
 
-const fn rule(label: &'static str, take: Take, pattern: &'static str) -> Rule {
+const fn rule(label: &'static str, take: Secret, pattern: &'static str) -> Rule {
     Rule { label, take, pattern }
 }
 
@@ -62,13 +62,13 @@ macro_rules! sep {
 }
 
 /// What a sentence puts before a value: a space or a particle, then perhaps a quote. Alternatives, not classes: these are bytes.
-macro_rules! told {
+macro_rules! in_sentence {
     ($particle:literal) => {
         concat!($particle, r#"[ \t]{0,4}(?:["'`(<\[]|「|『|（|‹|«)?"#)
     };
 }
 
-/// The rest of a name after its telling word: `_value`, `Value`, `2`, but not the `s` of `max_tokens`.
+/// The end of a name after the word that gives it away: `_value`, `Value`, `2`, but not the `s` of `max_tokens`.
 macro_rules! suffix {
     () => {
         "(?:[0-9]{1,2}|[_-][A-Za-z0-9_-]{1,16}|[A-Z][A-Za-z0-9]{1,16})?"
@@ -77,49 +77,53 @@ macro_rules! suffix {
 
 pub(super) const RULES: &[Rule] = &[
     // Known by their shape.
-    rule("key", Take::KeyBlock, "-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"),
-    rule("key", Take::Match, r"sk-(?:ant|proj|svcacct|or-v[0-9]|lf|None)-[A-Za-z0-9_*-]{10,}"),
-    rule("key", Take::Match, r"sk-(?:admin-)?[A-Za-z0-9]{20,}[A-Za-z0-9_*-]*"),
-    rule("key", Take::MatchUnlessWord, r"\bsk-[A-Za-z0-9_*-]{4,}"),
-    rule("key", Take::Match, r"[rs]k_(?:live|test)_[A-Za-z0-9_-]{8,}"),
-    rule("key", Take::Match, r"AIza[A-Za-z0-9_-]{30,}"),
+    rule("key", Secret::KeyBlock, "-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----"),
+    rule("key", Secret::Match, r"sk-(?:ant|proj|svcacct|or-v[0-9]|lf|None)-[A-Za-z0-9_*-]{10,}"),
+    rule("key", Secret::Match, r"sk-(?:admin-)?[A-Za-z0-9]{20,}[A-Za-z0-9_*-]*"),
+    rule("key", Secret::MatchUnlessWord, r"\bsk-[A-Za-z0-9_*-]{4,}"),
+    rule("key", Secret::Match, r"[rs]k_(?:live|test)_[A-Za-z0-9_-]{8,}"),
+    rule("key", Secret::Match, r"AIza[A-Za-z0-9_-]{30,}"),
     rule(
         "key",
-        Take::Match,
+        Secret::Match,
         r"A[KS]IA[A-Z0-9]{16}[A-Za-z0-9_-]*(?:[ \t]?[:,|/ ][ \t]?[A-Za-z0-9/+_-]{40,})?",
     ),
-    rule("key", Take::Match, r"ABSK[A-Za-z0-9+/=_-]{40,}"),
+    rule("key", Secret::Match, r"ABSK[A-Za-z0-9+/=_-]{40,}"),
     rule(
         "key",
-        Take::Match,
+        Secret::Match,
         r"(?:gsk_|csk-|r8_|pplx-|fw_|nvapi-|xai-|tgp_v1_)[A-Za-z0-9_-]?[A-Za-z0-9]{16,}[A-Za-z0-9_-]*",
     ),
-    rule("token", Take::Match, r"(?:hf_|npm_|gh[pousr]_|dapi|lsv2_[a-z]{2}_)[A-Za-z0-9]{16,}[A-Za-z0-9_-]*"),
-    rule("token", Take::Match, r"(?:github_pat_|glpat-|GOCSPX-|ya29\.|pypi-)[A-Za-z0-9_.-]{16,}"),
-    rule("token", Take::Match, r"xox[a-z]-[A-Za-z0-9_-]{10,}"),
-    rule("token", Take::Match, r"eyJ[A-Za-z0-9_-]{12,}(?:\.[A-Za-z0-9_-]*)*"),
-    rule("webhook", Take::Value, r"hooks\.slack\.com/(?:services|workflows|triggers)/"),
-    rule("webhook", Take::Value, r"discord(?:app)?\.com/api/webhooks/"),
+    rule(
+        "token",
+        Secret::Match,
+        r"(?:hf_|npm_|gh[pousr]_|dapi|lsv2_[a-z]{2}_)[A-Za-z0-9]{16,}[A-Za-z0-9_-]*",
+    ),
+    rule("token", Secret::Match, r"(?:github_pat_|glpat-|GOCSPX-|ya29\.|pypi-)[A-Za-z0-9_.-]{16,}"),
+    rule("token", Secret::Match, r"xox[a-z]-[A-Za-z0-9_-]{10,}"),
+    rule("token", Secret::Match, r"eyJ[A-Za-z0-9_-]{12,}(?:\.[A-Za-z0-9_-]*)*"),
+    rule("webhook", Secret::Value, r"hooks\.slack\.com/(?:services|workflows|triggers)/"),
+    rule("webhook", Secret::Value, r"discord(?:app)?\.com/api/webhooks/"),
     // Announced by a name.
-    rule("token", Take::Authorization, concat!("(?i:authorization)", sep!())),
-    rule("token", Take::Bearer, r"(?i:\bbearer)(?:[ \t]{1,4}|%20|\+)"),
-    rule("cookie", Take::Cookies, concat!("(?i:cookies?)", sep!())),
-    rule("password", Take::EnvValue, "(?:(?:PASSWORD|PASSWD|PASSPHRASE)[A-Z0-9_]{0,16}|_PASS|_PWD)="),
-    rule("secret", Take::EnvValue, "SECRET[A-Z0-9_]{0,16}="),
-    rule("key", Take::EnvValue, "API_?KEY[A-Z0-9_]{0,16}="),
+    rule("token", Secret::Authorization, concat!("(?i:authorization)", sep!())),
+    rule("token", Secret::Bearer, r"(?i:\bbearer)(?:[ \t]{1,4}|%20|\+)"),
+    rule("cookie", Secret::Cookies, concat!("(?i:cookies?)", sep!())),
+    rule("password", Secret::EnvValue, "(?:(?:PASSWORD|PASSWD|PASSPHRASE)[A-Z0-9_]{0,16}|_PASS|_PWD)="),
+    rule("secret", Secret::EnvValue, "SECRET[A-Z0-9_]{0,16}="),
+    rule("key", Secret::EnvValue, "API_?KEY[A-Z0-9_]{0,16}="),
     rule(
         "password",
-        Take::Value,
+        Secret::Value,
         concat!(
             "(?i:passwords?|passwd|passphrase|パスワード|パスフレーズ|暗証番号|PINコード)",
             suffix!(),
             sep!()
         ),
     ),
-    rule("password", Take::Value, concat!("(?i:_pwd|_pass)", sep!())),
+    rule("password", Secret::Value, concat!("(?i:_pwd|_pass)", sep!())),
     rule(
         "key",
-        Take::KeyValue,
+        Secret::KeyValue,
         concat!(
             "(?i:(?:api|access|secret|private|auth|signing|encryption|master|subscription|account|shared",
             "|service|admin|app|client|storage|license)[ _-]?keys?)",
@@ -128,48 +132,56 @@ pub(super) const RULES: &[Rule] = &[
             sep!()
         ),
     ),
-    rule("password", Take::TokenValue, concat!(r"\b(?:pass|pwd|Pass|Pwd)", sep!())),
+    rule("password", Secret::TokenValue, concat!(r"\b(?:pass|pwd|Pass|Pwd)", sep!())),
     rule(
         "key",
-        Take::KeyValue,
+        Secret::KeyValue,
         concat!(
             "(?:(?i:API)|秘密|シークレット|アクセス|認証|プライベート|マスター|暗号化|署名|共有|アカウント|サービス",
             "|クライアント|ライセンス|サブスクリプション)(?: |・|_)?キー",
             sep!()
         ),
     ),
-    rule("key", Take::KeyValue, concat!("(?:秘密|暗号|署名|共有|暗号化)鍵", sep!())),
-    rule("key", Take::TokenValue, concat!("[A-Z0-9]_KEY", sep!())),
-    rule("key", Take::Value, r"[?&;](?i:(?:api[_-]?)?key|auth|sig|signature|x-amz-signature)="),
-    rule("secret", Take::Value, concat!("(?i:secrets?|シークレット)", suffix!(), sep!())),
-    rule("secret", Take::CredentialValue, concat!("(?i:credentials?)", suffix!(), sep!())),
-    rule("token", Take::TokenValue, concat!("(?i:token|トークン)", suffix!(), "(?: provided)?", sep!())),
+    rule("key", Secret::KeyValue, concat!("(?:秘密|暗号|署名|共有|暗号化)鍵", sep!())),
+    rule("key", Secret::TokenValue, concat!("[A-Z0-9]_KEY", sep!())),
+    rule("key", Secret::Value, r"[?&;](?i:(?:api[_-]?)?key|auth|sig|signature|x-amz-signature)="),
+    rule("secret", Secret::Value, concat!("(?i:secrets?|シークレット)", suffix!(), sep!())),
+    rule("secret", Secret::CredentialValue, concat!("(?i:credentials?)", suffix!(), sep!())),
+    rule("token", Secret::TokenValue, concat!("(?i:token|トークン)", suffix!(), "(?: provided)?", sep!())),
     // Named in a sentence.
     rule(
         "password",
-        Take::Told,
-        concat!("(?:(?i:password|passphrase)(?: is)? |パスワード|パスフレーズ)", told!("(?:は|が)?")),
+        Secret::InSentence,
+        concat!("(?:(?i:password|passphrase)(?: is)? |パスワード|パスフレーズ)", in_sentence!("(?:は|が)?")),
     ),
-    rule("key", Take::Told, concat!("(?i:(?:api|access|secret|private)[ _-]?key)(?: is)? ", told!(""))),
-    rule("key", Take::Told, concat!("(?:キー|秘密鍵|シークレット)", told!("(?:は|が|の)?"))),
-    rule("token", Take::Told, concat!("(?:(?i:token)(?: is)? |トークン)", told!("(?:は|が|の)?"))),
+    rule(
+        "key",
+        Secret::InSentence,
+        concat!("(?i:(?:api|access|secret|private)[ _-]?key)(?: is)? ", in_sentence!("")),
+    ),
+    rule("key", Secret::InSentence, concat!("(?:キー|秘密鍵|シークレット)", in_sentence!("(?:は|が|の)?"))),
+    rule(
+        "token",
+        Secret::InSentence,
+        concat!("(?:(?i:token)(?: is)? |トークン)", in_sentence!("(?:は|が|の)?")),
+    ),
     // Command lines and argument lists, then lists of header pairs.
     rule(
         "secret",
-        Take::KeyValue,
+        Secret::KeyValue,
         r#"--(?:[a-z0-9]{1,16}-){0,3}(?:key|token|secret|password|passwd)(?:[ \t]{1,2}|\\{0,7}["'],[ \t]{0,4})"#,
     ),
     rule(
         "secret",
-        Take::KeyValue,
+        Secret::KeyValue,
         r#"\(b?["'](?i:[a-z0-9-]{0,24}(?:-key|token|secret|password|authorization|cookie))["'],[ \t]{0,4}"#,
     ),
-    rule("userinfo", Take::UserInfo, "://"),
-    rule("email", Take::Nothing, "git@"),
+    rule("userinfo", Secret::UserInfo, "://"),
+    rule("email", Secret::Nothing, "git@"),
     // Last: a key may stand where the local part of an address would.
     rule(
         "email",
-        Take::Match,
+        Secret::Match,
         r"[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.[A-Za-z][A-Za-z0-9_-]+",
     ),
 ];

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::rules::{Rule, Take};
+use super::rules::{Rule, Secret};
 
 /// How a value was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,18 +30,18 @@ pub(super) fn locate(rule: &Rule, text: &str, found: Range<usize>, marked: bool)
     let rest = text.get(found.end..)?;
     let shift = |range: Range<usize>| found.end + range.start..found.end + range.end;
     match rule.take {
-        Take::Nothing => None,
-        Take::Match => Some(found),
-        Take::MatchUnlessWord => is_short_key(head.get(3..)?).then_some(found),
-        Take::KeyBlock => Some(found.start..found.end + key_block(rest)),
-        Take::UserInfo => user_info(rest).map(shift),
-        Take::Cookies => cookies(rest).map(shift),
-        Take::Told => {
+        Secret::Nothing => None,
+        Secret::Match => Some(found),
+        Secret::MatchUnlessWord => is_short_key(head.get(3..)?).then_some(found),
+        Secret::KeyBlock => Some(found.start..found.end + key_block(rest)),
+        Secret::UserInfo => user_info(rest).map(shift),
+        Secret::Cookies => cookies(rest).map(shift),
+        Secret::InSentence => {
             let shortest = if rule.label == "password" { 6 } else { 16 };
-            credentials(rest).filter(|range| is_told(rest, range, shortest)).map(shift)
+            credentials(rest).filter(|range| is_secret_word(rest, range, shortest)).map(shift)
         }
-        Take::Bearer => credentials(rest).filter(|range| judge_bare(rest, range)).map(shift),
-        Take::Authorization => {
+        Secret::Bearer => credentials(rest).filter(|range| judge_bare(rest, range)).map(shift),
+        Secret::Authorization => {
             let value = read(head, rest, false)?;
             let inner = rest.get(value.range.start..)?;
             let offset = value.range.start + scheme(inner);
@@ -54,11 +54,15 @@ pub(super) fn locate(rule: &Rule, text: &str, found: Range<usize>, marked: bool)
             let word = rest.get(range.clone())?;
             (offset > value.range.start || !is_plain(word)).then_some(shift(range))
         }
-        Take::Value | Take::EnvValue | Take::KeyValue | Take::TokenValue | Take::CredentialValue => {
+        Secret::Value
+        | Secret::EnvValue
+        | Secret::KeyValue
+        | Secret::TokenValue
+        | Secret::CredentialValue => {
             if is_reference(rule.take, rest) {
                 return None;
             }
-            let value = read(head, rest, rule.take == Take::EnvValue)?;
+            let value = read(head, rest, rule.take == Secret::EnvValue)?;
             if value.style == Style::Quoted
                 && is_name(rest.get(value.range.clone())?, rest.get(value.range.end..)?)
             {
@@ -210,9 +214,9 @@ fn user_info(rest: &str) -> Option<Range<usize>> {
 
 /// Length of a private key block after its first line.
 fn key_block(rest: &str) -> usize {
-    const FAR: usize = 8 * 1024;
+    const MAX_BLOCK: usize = 8 * 1024;
     const END: &str = "-----END";
-    let mut window = rest.len().min(FAR);
+    let mut window = rest.len().min(MAX_BLOCK);
     while !rest.is_char_boundary(window) {
         window -= 1;
     }
@@ -233,25 +237,27 @@ fn key_block(rest: &str) -> usize {
 
 /// Whether a value only says where the secret is. Decided from how it begins, before its end is looked for:
 /// what is left alone here is searched again, and must not be walked to its end each time.
-fn is_reference(take: Take, rest: &str) -> bool {
+fn is_reference(take: Secret, rest: &str) -> bool {
     let begin = rest.trim_start_matches(['"', '\'', '\\']);
-    match take {
-        Take::TokenValue => begin.starts_with("http"),
-        Take::CredentialValue => begin.starts_with("http") || begin.starts_with(['/', '~', '.']),
-        Take::KeyValue if begin.starts_with("--") => true,
-        _ => begin.starts_with("${") || begin.starts_with("{{"),
-    }
+    begin.starts_with("${")
+        || begin.starts_with("{{")
+        || match take {
+            Secret::TokenValue => begin.starts_with("http"),
+            Secret::CredentialValue => begin.starts_with("http") || begin.starts_with(['/', '~', '.']),
+            Secret::KeyValue => begin.starts_with("--"),
+            _ => false,
+        }
 }
 
-fn judge(take: Take, rest: &str, value: &Value, marked: bool) -> bool {
+fn judge(take: Secret, rest: &str, value: &Value, marked: bool) -> bool {
     let Some(text) = rest.get(value.range.clone()) else { return false };
     if text.is_empty() || is_plain(text) {
         return false;
     }
     let bare = value.style == Style::Bare;
     match take {
-        Take::KeyValue if bare => looks_secret(text),
-        Take::TokenValue | Take::CredentialValue => {
+        Secret::KeyValue if bare => looks_secret(text),
+        Secret::TokenValue | Secret::CredentialValue => {
             let number = text.len() < 10 && text.bytes().all(|b| b.is_ascii_digit() || b"._%".contains(&b));
             // A short quoted one may be a piece of language: `"token": "the"`.
             let enough = match value.style {
@@ -271,7 +277,7 @@ fn judge_bare(rest: &str, range: &Range<usize>) -> bool {
 }
 
 /// Whether a word of a sentence can only be a secret: letters and digits mixed, and no name of a variable (`OPENAI_API_KEY_2`).
-fn is_told(rest: &str, range: &Range<usize>, shortest: usize) -> bool {
+fn is_secret_word(rest: &str, range: &Range<usize>, shortest: usize) -> bool {
     let Some(text) = rest.get(range.clone()) else { return false };
     let is_variable =
         text.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_') && text.contains('_');
@@ -297,10 +303,10 @@ fn looks_secret(text: &str) -> bool {
 
 /// Whether what follows `sk-` is a key, be it a made-up one, and not the rest of a name.
 fn is_short_key(text: &str) -> bool {
-    const MADE_UP: [&str; 12] =
+    const EXAMPLE_PREFIXES: [&str; 12] =
         ["test", "live", "fake", "dummy", "demo", "your", "my", "xxx", "key", "secret", "abc", "example"];
     text.len() >= 20
-        || MADE_UP.iter().any(|word| text.starts_with(word))
+        || EXAMPLE_PREFIXES.iter().any(|word| text.starts_with(word))
         || (text.bytes().any(|b| b.is_ascii_digit() || b.is_ascii_uppercase() || b == b'*')
             && !text.starts_with("learn"))
 }

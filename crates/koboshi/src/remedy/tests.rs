@@ -34,6 +34,7 @@ fn first() -> History {
         trims: 0,
         deadline: None,
         retry_paid: true,
+        silence: Some(Duration::ZERO),
     }
 }
 
@@ -43,6 +44,18 @@ fn second() -> History {
 
 fn decide(fault: &Fault, history: &History, left: Remaining) -> Remedy {
     remedy(fault, history, left, &RemedyPolicy::default(), Moment::START, Seed::new(1))
+}
+
+/// A connection that dies after half a minute of silence would cost the client half a minute once more.
+#[test]
+fn a_cut_after_a_long_silence_goes_elsewhere_at_once() {
+    let cut = fault(Kind::ConnectionClosed);
+    let after = |silence| decide(&cut, &History { silence, ..first() }, OTHERS);
+    assert_eq!(after(Some(Duration::from_secs(30))), Remedy::Elsewhere);
+    assert!(matches!(after(Some(Duration::from_secs(1))), Remedy::Again { .. }));
+    assert!(matches!(after(None), Remedy::Again { .. }), "content had come: the target is not silent");
+    let alone = decide(&cut, &History { silence: Some(Duration::from_secs(30)), ..first() }, ALONE);
+    assert!(matches!(alone, Remedy::Again { .. }), "there is no other target");
 }
 
 #[test]
@@ -118,7 +131,7 @@ fn a_filter_is_routed_around_only_where_that_is_allowed() {
 #[test]
 fn a_context_that_is_too_large_is_trimmed_last_and_not_for_ever() {
     let fault = fault(Kind::ContextTooLarge);
-    let policy = RemedyPolicy { most_trims: 1, ..RemedyPolicy::default() };
+    let policy = RemedyPolicy { max_trims: 1, ..RemedyPolicy::default() };
     let decide =
         |history: &History, left| remedy(&fault, history, left, &policy, Moment::START, Seed::new(1));
     assert_eq!(decide(&first(), OTHERS), Remedy::Elsewhere);
@@ -151,6 +164,7 @@ fn any_history() -> impl Strategy<Value = History> {
             trims,
             deadline: deadline.map(|millis| Moment::START.after(Duration::from_millis(millis))),
             retry_paid,
+            silence: None,
         },
     )
 }
@@ -160,7 +174,7 @@ fn an_expired_credential_is_refreshed_once() {
     let expired = Fault::of(Kind::TokenExpired, "test");
     let ask = |on_target, others| {
         let spent = AttemptCount { on_target, in_all: on_target };
-        let history = History { spent, pause: None, reasks: 0, trims: 0, deadline: None, retry_paid: true };
+        let history = History { spent, ..first() };
         remedy(
             &expired,
             &history,
@@ -178,7 +192,7 @@ fn an_expired_credential_is_refreshed_once() {
 fn a_rate_limit_without_a_wait_is_not_asked_again_while_another_target_is_left() {
     let limited = Fault::of(Kind::RateLimited, "test");
     let spent = AttemptCount { on_target: 1, in_all: 1 };
-    let history = History { spent, pause: None, reasks: 0, trims: 0, deadline: None, retry_paid: true };
+    let history = History { spent, ..first() };
     assert_eq!(decide(&limited, &history, OTHERS), Remedy::Elsewhere);
     let alone = decide(&limited, &history, ALONE);
     assert!(matches!(alone, Remedy::Again { .. }));
@@ -191,7 +205,7 @@ proptest! {
         attempts in 0_u32..8, others in 0_u32..8, lesser in any::<bool>(), seed in any::<u64>(),
     ) {
         let fault = wait.map_or_else(|| fault(Kind::ALL[kind]), |seconds| waiting(Kind::ALL[kind], seconds));
-        let policy = RemedyPolicy { most_trims: 2, ..RemedyPolicy::default() };
+        let policy = RemedyPolicy { max_trims: 2, ..RemedyPolicy::default() };
         let left = Remaining { attempts, others, lesser };
         let given = remedy(&fault, &history, left, &policy, Moment::START, Seed::new(seed));
         prop_assert_eq!(given, remedy(&fault, &history, left, &policy, Moment::START, Seed::new(seed)), "the same facts, the same answer");
@@ -205,8 +219,8 @@ proptest! {
             }
             Remedy::Elsewhere => prop_assert!(others > 0 && fault.advice.other && attempts > 0),
             Remedy::Degrade => prop_assert!(lesser),
-            Remedy::Trim => prop_assert!(history.trims < policy.most_trims && fault.kind == Kind::ContextTooLarge),
-            Remedy::Reask => prop_assert!(history.reasks < policy.most_reasks && fault.kind == Kind::ToolArgumentsInvalid),
+            Remedy::Trim => prop_assert!(history.trims < policy.max_trims && fault.kind == Kind::ContextTooLarge),
+            Remedy::Reask => prop_assert!(history.reasks < policy.max_reasks && fault.kind == Kind::ToolArgumentsInvalid),
             Remedy::Stop => {}
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::fault::{Confidence, Fault, Kind, Sub};
 
-/// SIGINT: somebody at the terminal pressed Ctrl-C.
+/// SIGINT: a person at the terminal pressed Ctrl-C.
 const INTERRUPT: i32 = 2;
 
 /// How a process ended.
@@ -56,6 +56,28 @@ pub enum StoppedFor {
     Silence,
     /// It waited for the network for longer than it may.
     Offline,
+    /// It and what it started took more memory than it may.
+    Memory,
+    /// It had more processes than it may.
+    Processes,
+    /// The right to run it on this machine ended: another one may have it.
+    Lease,
+}
+
+impl StoppedFor {
+    /// Its name in logs and in the files of a run.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::RunTime => "run_time",
+            Self::Silence => "silence",
+            Self::Offline => "offline",
+            Self::Memory => "memory",
+            Self::Processes => "processes",
+            Self::Lease => "lease",
+        }
+    }
 }
 
 /// The end of a run, as far as it is known.
@@ -76,28 +98,30 @@ pub struct End<'a> {
 pub enum Outcome {
     /// It did its work.
     Good,
-    /// It ended well in no time: nothing was done, so nothing is known either.
+    /// It exited well, but too soon to have done any work: that says nothing.
     Idle,
-    /// It was asked to end: nobody's fault.
+    /// It was asked to end, which is no failure.
     Stopped,
     /// It failed.
     Failed(Fault),
 }
 
-/// What an end means. `least_run` is how long a run must last to be taken for work.
+/// What an end means. `min_run` is how long a run must last to be taken for work.
 #[must_use]
-pub fn judge(end: &End<'_>, least_run: Duration) -> Outcome {
+pub fn judge(end: &End<'_>, min_run: Duration) -> Outcome {
     if let Status::NotStarted(why) = end.status {
         return Outcome::Failed(not_started(why));
     }
-    // Words beat the fact that we lost patience: an agent that waits for its quota is silent because of the quota.
-    let told = end.read.filter(|fault| fault.confidence > Confidence::Low);
-    match (end.stopped, told, end.status) {
-        (Some(StoppedFor::Request), ..) => Outcome::Stopped,
+    // What the agent wrote beats our own reason for stopping it: an agent that waits for its quota is silent because of the quota.
+    let read = end.read.filter(|fault| fault.confidence > Confidence::Low);
+    match (end.stopped, read, end.status) {
+        (Some(StoppedFor::Request | StoppedFor::Lease), ..) => Outcome::Stopped,
+        // The limit was exceeded, whatever the agent wrote before.
+        (Some(why @ (StoppedFor::Memory | StoppedFor::Processes)), ..) => Outcome::Failed(stopped(why)),
         (_, Some(fault), _) => Outcome::Failed(fault.clone()),
         (Some(why), None, _) => Outcome::Failed(stopped(why)),
         (None, None, Status::Signaled(INTERRUPT)) => Outcome::Stopped,
-        (None, None, Status::Exited(0)) if end.ran < least_run => Outcome::Idle,
+        (None, None, Status::Exited(0)) if end.ran < min_run => Outcome::Idle,
         (None, None, Status::Exited(0)) => Outcome::Good,
         (None, None, status) => Outcome::Failed(end.read.cloned().unwrap_or_else(|| by_status(status))),
     }
@@ -113,14 +137,16 @@ fn not_started(why: NotStarted) -> Fault {
 
 fn stopped(why: StoppedFor) -> Fault {
     let (kind, sub, rule) = match why {
-        StoppedFor::Offline => (Kind::ConnectionFailed, Sub::Unreachable, "supervise.offline"),
-        StoppedFor::Silence => (Kind::ProcessFailed, Sub::TimeLimit, "supervise.silence"),
-        StoppedFor::RunTime | StoppedFor::Request => {
-            (Kind::ProcessFailed, Sub::TimeLimit, "supervise.run_time")
+        StoppedFor::Offline => (Kind::ConnectionFailed, Some(Sub::Unreachable), "supervise.offline"),
+        StoppedFor::Silence => (Kind::ProcessFailed, Some(Sub::TimeLimit), "supervise.silence"),
+        StoppedFor::Memory => (Kind::ProcessFailed, Some(Sub::Memory), "supervise.memory"),
+        StoppedFor::Processes => (Kind::ProcessFailed, None, "supervise.processes"),
+        StoppedFor::RunTime | StoppedFor::Request | StoppedFor::Lease => {
+            (Kind::ProcessFailed, Some(Sub::TimeLimit), "supervise.run_time")
         }
     };
     let mut fault = Fault::of(kind, rule);
-    fault.sub = Some(sub);
+    fault.sub = sub;
     fault.advice.same = true;
     fault.confidence = Confidence::High;
     fault
@@ -144,7 +170,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const LEAST: Duration = Duration::from_secs(10);
+    const MIN_RUN: Duration = Duration::from_secs(10);
     const HOUR: Duration = Duration::from_secs(3600);
 
     fn quota() -> Fault {
@@ -152,7 +178,7 @@ mod tests {
     }
 
     fn kind(end: &End<'_>) -> Option<(Kind, Option<Sub>)> {
-        match judge(end, LEAST) {
+        match judge(end, MIN_RUN) {
             Outcome::Failed(fault) => Some((fault.kind, fault.sub)),
             _ => None,
         }
@@ -162,9 +188,11 @@ mod tests {
     fn ends_mean_what_the_table_says() {
         let end = |status, stopped, ran| End { status, stopped, ran, read: None };
         let good = end(Status::Exited(0), None, HOUR);
-        assert_eq!(judge(&good, LEAST), Outcome::Good);
-        assert_eq!(judge(&end(Status::Exited(0), None, Duration::from_secs(1)), LEAST), Outcome::Idle);
-        assert_eq!(judge(&end(Status::Signaled(2), None, HOUR), LEAST), Outcome::Stopped);
+        assert_eq!(judge(&good, MIN_RUN), Outcome::Good);
+        assert_eq!(judge(&end(Status::Exited(0), None, Duration::from_secs(1)), MIN_RUN), Outcome::Idle);
+        assert_eq!(judge(&end(Status::Signaled(2), None, HOUR), MIN_RUN), Outcome::Stopped);
+        let moved = end(Status::Signaled(9), Some(StoppedFor::Lease), HOUR);
+        assert_eq!(judge(&moved, MIN_RUN), Outcome::Stopped, "it goes on elsewhere");
         let failed = [
             (Status::Exited(1), None, Kind::AgentError, None),
             (Status::Signaled(9), None, Kind::ProcessFailed, Some(Sub::Signal)),
@@ -173,6 +201,8 @@ mod tests {
             (Status::Signaled(15), Some(StoppedFor::RunTime), Kind::ProcessFailed, Some(Sub::TimeLimit)),
             (Status::Exited(0), Some(StoppedFor::Silence), Kind::ProcessFailed, Some(Sub::TimeLimit)),
             (Status::Exited(0), Some(StoppedFor::Offline), Kind::ConnectionFailed, Some(Sub::Unreachable)),
+            (Status::Signaled(9), Some(StoppedFor::Memory), Kind::ProcessFailed, Some(Sub::Memory)),
+            (Status::Signaled(9), Some(StoppedFor::Processes), Kind::ProcessFailed, None),
         ];
         for (status, stopped, expected, sub) in failed {
             assert_eq!(kind(&end(status, stopped, HOUR)), Some((expected, sub)), "{status:?} {stopped:?}");
@@ -191,6 +221,18 @@ mod tests {
             let end = End { status, stopped, ran: HOUR, read: Some(&fault) };
             assert_eq!(kind(&end), Some((Kind::QuotaExceeded, None)), "{status:?}");
         }
+    }
+
+    #[test]
+    fn what_an_agent_took_beats_what_it_wrote() {
+        let fault = quota();
+        let end = End {
+            status: Status::Signaled(9),
+            stopped: Some(StoppedFor::Memory),
+            ran: HOUR,
+            read: Some(&fault),
+        };
+        assert_eq!(kind(&end), Some((Kind::ProcessFailed, Some(Sub::Memory))));
     }
 
     #[test]
@@ -216,14 +258,14 @@ mod tests {
             let status = if by { Status::Signaled(signal) } else { Status::Exited(code) };
             let fault = quota();
             let end = End { status, stopped: Some(StoppedFor::Request), ran: HOUR, read: read.then_some(&fault) };
-            prop_assert_eq!(judge(&end, LEAST), Outcome::Stopped);
+            prop_assert_eq!(judge(&end, MIN_RUN), Outcome::Stopped);
         }
 
         /// No exit but 0 is a success.
         #[test]
         fn only_a_zero_is_good(code in -300_i32..300) {
             let end = End { status: Status::Exited(code), stopped: None, ran: HOUR, read: None };
-            prop_assert_eq!(judge(&end, LEAST) == Outcome::Good, code == 0);
+            prop_assert_eq!(judge(&end, MIN_RUN) == Outcome::Good, code == 0);
         }
     }
 }

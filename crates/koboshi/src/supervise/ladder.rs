@@ -1,4 +1,4 @@
-//! Which keys an agent stands on, and which of them rests after a failure.
+//! Which keys an agent depends on, and which of them rests after a failure.
 //!
 //! agent + project → model → account → provider. A failure of its own concerns the agent alone, a limit everything that uses the account, a
 //! limit of one model only what asks that model. The account comes from the config, never from a log. A credential that a command line tool
@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use crate::chance::Seed;
 use crate::cooldown::{Class, CooldownEvent, Cooldowns, Failure, Standing, StartRefusal, StartRefusalReason};
 use crate::fault::{Fault, Scope};
-use crate::key::ScopeKey;
+use crate::key::{ScopeKey, ScopeLevel};
 
 use super::Outcome;
 
@@ -33,16 +33,16 @@ pub struct Ladder {
 pub struct Permit {
     /// The keys whose rest it is the first to end.
     pub probes: Vec<ScopeKey>,
-    /// What to tell of it.
+    /// The events to report.
     pub events: Vec<CooldownEvent>,
 }
 
 /// What an end changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Learned {
+pub struct RunEffects {
     /// The keys whose records changed and must be shared.
     pub keys: Vec<ScopeKey>,
-    /// What to tell of it.
+    /// The events to report.
     pub events: Vec<CooldownEvent>,
 }
 
@@ -54,7 +54,7 @@ impl Ladder {
 
     /// The key that rests after this fault; none where it concerns nothing that is known.
     #[must_use]
-    pub fn rung(&self, fault: &Fault) -> Option<&ScopeKey> {
+    pub fn resting_key(&self, fault: &Fault) -> Option<&ScopeKey> {
         let wide = || match fault.scope {
             Scope::Model => self.model.as_ref().or(self.account.as_ref()),
             Scope::Provider => self.provider.as_ref().or(self.account.as_ref()),
@@ -63,14 +63,14 @@ impl Ladder {
         match Failure::of(fault).class {
             Class::Quota | Class::RateLimit => wide(),
             Class::Billing => self.account.as_ref(),
-            // A provider that names a time speaks to all; our own guess is for the one that met it.
+            // A time that the provider names holds for every agent; our own guess only for the one that failed.
             Class::Overloaded if fault.wait.is_some() => wide(),
             _ => None,
         }
         .or(self.agent.as_ref())
     }
 
-    /// The keys whose rest is over and has not been ended: one goes first, so the right to do that must be had for each.
+    /// The keys whose rest is over but which no start has probed yet: one agent goes first, so it needs the right to probe each of them.
     #[must_use]
     pub fn due(&self, cooldowns: &Cooldowns, now: Timestamp) -> Vec<&ScopeKey> {
         self.keys().filter(|key| matches!(cooldowns.standing(key, now), Standing::Due(_))).collect()
@@ -80,7 +80,7 @@ impl Ladder {
     ///
     /// # Errors
     /// One of its keys rests, is parked, or others go first.
-    pub fn look(
+    pub fn check(
         &self,
         cooldowns: &Cooldowns,
         may_probe: impl Fn(&ScopeKey) -> bool,
@@ -112,7 +112,7 @@ impl Ladder {
         for key in self.keys() {
             cooldowns.follow_clock(key, now);
         }
-        let probes = self.look(cooldowns, may_probe, now)?;
+        let probes = self.check(cooldowns, may_probe, now)?;
         if let Some(agent) = &self.agent {
             cooldowns.count(agent, now, seed)?;
         }
@@ -132,9 +132,9 @@ impl Ladder {
         ran: Duration,
         now: Timestamp,
         seed: Seed,
-    ) -> Learned {
+    ) -> RunEffects {
         let started = now.checked_sub(ran).ok();
-        let mut learned = Learned::default();
+        let mut learned = RunEffects::default();
         match outcome {
             Outcome::Good => {
                 for key in self.keys() {
@@ -143,20 +143,20 @@ impl Ladder {
             }
             Outcome::Failed(fault) => {
                 let failure = Failure { ran: Some(ran), started, ..Failure::of(fault) };
-                if let Some(key) = self.rung(fault) {
+                if let Some(key) = self.resting_key(fault) {
                     learned.add(key, cooldowns.fail(key, &failure, now, seed));
                 }
             }
             Outcome::Idle | Outcome::Stopped => {}
         }
-        // What it was to find out it has found out, or it never will.
+        // The probe is over, whether or not it found out anything.
         for key in &permit.probes {
             cooldowns.give_up_probe(key);
         }
         learned
     }
 
-    /// A run that goes on has met a limit: the others must not find it by themselves.
+    /// A run that goes on has met a limit: the others must not run into it too.
     pub fn refused(
         &self,
         cooldowns: &mut Cooldowns,
@@ -164,11 +164,11 @@ impl Ladder {
         started: Timestamp,
         now: Timestamp,
         seed: Seed,
-    ) -> Learned {
+    ) -> RunEffects {
         let failure = Failure { started: Some(started), ..Failure::of(fault) };
-        let mut learned = Learned::default();
+        let mut learned = RunEffects::default();
         if matches!(failure.class, Class::Quota | Class::RateLimit | Class::Billing)
-            && let Some(key) = self.rung(fault)
+            && let Some(key) = self.resting_key(fault)
         {
             learned.add(key, cooldowns.fail(key, &failure, now, seed));
         }
@@ -176,13 +176,21 @@ impl Ladder {
     }
 }
 
-impl Learned {
+impl RunEffects {
     fn add(&mut self, key: &ScopeKey, event: Option<CooldownEvent>) {
         if let Some(event) = event {
             self.keys.push(key.clone());
             self.events.push(event);
         }
     }
+}
+
+/// Whether a start was refused because its account, or what the account belongs to, is in cooldown or parked: an agent with another account may
+/// use that. What holds the agent itself holds it with every account, and where others go first the account is about to be used again.
+#[must_use]
+pub fn is_dry(held: &StartRefusal) -> bool {
+    matches!(held.why, StartRefusalReason::Rest | StartRefusalReason::Parked)
+        && held.event.key.level() != ScopeLevel::Agent
 }
 
 /// Of two reasons to wait the one that holds longer; parked is for ever.
@@ -235,7 +243,7 @@ mod tests {
         fault
     }
 
-    fn end(cooldowns: &mut Cooldowns, who: &Ladder, fault: Option<Fault>, now: i64) -> Learned {
+    fn end(cooldowns: &mut Cooldowns, who: &Ladder, fault: Option<Fault>, now: i64) -> RunEffects {
         let outcome = fault.map_or(Outcome::Good, Outcome::Failed);
         let ran = Duration::from_secs(30);
         who.ended(cooldowns, &Permit::default(), &outcome, ran, at(now), Seed::new(1))
@@ -263,10 +271,16 @@ mod tests {
             (fault(Kind::AgentError, None, None), "agent:a/site"),
             (weak, "agent:a/site"),
         ];
-        for (fault, rung) in table {
-            assert_eq!(ladder("a").rung(&fault), Some(&key(rung)), "{} {:?}", fault.kind.name(), fault.scope);
+        for (fault, resting) in table {
+            assert_eq!(
+                ladder("a").resting_key(&fault),
+                Some(&key(resting)),
+                "{} {:?}",
+                fault.kind.name(),
+                fault.scope
+            );
         }
-        assert_eq!(Ladder::default().rung(&fault(Kind::QuotaExceeded, None, None)), None);
+        assert_eq!(Ladder::default().resting_key(&fault(Kind::QuotaExceeded, None, None)), None);
     }
 
     #[test]
@@ -300,6 +314,19 @@ mod tests {
         );
         assert!(start(&mut cooldowns, &all[2], 124).is_ok());
         assert!(start(&mut cooldowns, &all[3], 300).is_ok());
+    }
+
+    #[test]
+    fn an_account_is_dry_in_cooldown_and_parked_and_not_while_others_go_first() {
+        let mut cooldowns = cooldowns();
+        let (a, b) = (ladder("a"), ladder("b"));
+        end(&mut cooldowns, &a, Some(fault(Kind::QuotaExceeded, None, Some(60))), 0);
+        assert!(is_dry(&start(&mut cooldowns, &b, 1).unwrap_err()));
+        start(&mut cooldowns, &a, 100).unwrap();
+        assert!(!is_dry(&start(&mut cooldowns, &b, 101).unwrap_err()), "the first one tries it");
+        let mut cooldowns = self::cooldowns();
+        end(&mut cooldowns, &a, Some(fault(Kind::AgentError, None, None)), 0);
+        assert!(!is_dry(&start(&mut cooldowns, &a, 1).unwrap_err()), "another account does not help it");
     }
 
     #[test]
@@ -344,7 +371,7 @@ mod tests {
         let rest = cooldowns.check(&key("account:main"), at(61)).unwrap();
         assert_eq!(rest.streak(), 1, "one failure, seen twice");
         let own = fault(Kind::AgentError, None, None);
-        assert_eq!(a.refused(&mut cooldowns, &own, at(0), at(70), Seed::new(1)), Learned::default());
+        assert_eq!(a.refused(&mut cooldowns, &own, at(0), at(70), Seed::new(1)), RunEffects::default());
     }
 
     #[test]
@@ -365,7 +392,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens, who is allowed to start rests on no rung, and who is refused is told until when unless parked.
+        /// Whatever happens, an agent that may start has no key in cooldown, and a refusal states until when, unless
+        /// parked.
         #[test]
         fn nobody_starts_on_a_key_that_rests(steps in proptest::collection::vec((0_usize..3, 0_usize..6, 1_i64..400), 1..60)) {
             let kinds = [Kind::QuotaExceeded, Kind::RateLimited, Kind::AgentError, Kind::Overloaded, Kind::Unauthorized];

@@ -1,4 +1,4 @@
-//! Whose turn it is when not all can start: the one that waits longest since its last start.
+//! The order of starts when not all can start: the agent whose last start is longest ago goes first.
 //!
 //! A fixed order would let the first agents of a config keep the last ones away for ever.
 
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn with_one_place_everybody_gets_a_turn() {
+    fn with_one_place_every_agent_gets_a_turn() {
         let at = |second| Timestamp::from_second(second).unwrap();
         let mut agents: Vec<Waiting<usize>> =
             (0..5).map(|who| Waiting { who, last_start: None, since: at(0) }).collect();

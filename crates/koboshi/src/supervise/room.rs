@@ -1,13 +1,13 @@
-//! How many runs an account bears at once.
+//! How many runs an account allows at once.
 //!
 //! A fixed number is the most; below it the number follows what was refused: half of what ran when a limit was hit, one more after each run
 //! that ended well. So an account near its limit is approached by few, and opens again after the reset.
 
-/// How many runs an account bears.
+/// How many runs an account allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RoomPolicy {
     /// Never more than this; none for no limit of our own.
-    pub most: Option<u32>,
+    pub max_runs: Option<u32>,
 }
 
 /// The places of one account.
@@ -23,9 +23,9 @@ impl Room {
     #[must_use]
     pub fn places(&self, policy: RoomPolicy) -> Option<u32> {
         let learned = self.learned.map(|(places, _)| places);
-        match (policy.most, learned) {
-            (Some(most), Some(learned)) => Some(most.min(learned)),
-            (most, learned) => most.or(learned),
+        match (policy.max_runs, learned) {
+            (Some(max), Some(learned)) => Some(max.min(learned)),
+            (max, learned) => max.or(learned),
         }
     }
 
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const FREE: RoomPolicy = RoomPolicy { most: None };
+    const FREE: RoomPolicy = RoomPolicy { max_runs: None };
 
     fn full(running: u32) -> Room {
         Room { running, learned: None }
@@ -95,14 +95,14 @@ mod tests {
 
     #[test]
     fn what_is_configured_is_never_exceeded() {
-        let policy = RoomPolicy { most: Some(3) };
+        let policy = RoomPolicy { max_runs: Some(3) };
         assert!(full(2).has_place(policy) && !full(3).has_place(policy));
     }
 
     proptest! {
         #[test]
-        fn one_may_always_run(steps in proptest::collection::vec(0_u8..4, 0..60), most in proptest::option::of(1_u32..9)) {
-            let (mut room, policy) = (Room::default(), RoomPolicy { most });
+        fn one_may_always_run(steps in proptest::collection::vec(0_u8..4, 0..60), max in proptest::option::of(1_u32..9)) {
+            let (mut room, policy) = (Room::default(), RoomPolicy { max_runs: max });
             for step in steps {
                 match step {
                     0 if room.has_place(policy) => room.enter(),
@@ -111,7 +111,7 @@ mod tests {
                     _ => room.succeeded(),
                 }
                 prop_assert!(room.places(policy).is_none_or(|places| places >= 1));
-                prop_assert!(most.is_none_or(|most| room.running() <= most));
+                prop_assert!(max.is_none_or(|max| room.running() <= max));
             }
             while room.running() > 0 { room.leave(); }
             prop_assert!(room.has_place(policy), "an empty account lets one in");

@@ -21,14 +21,14 @@ pub enum Step {
 
 /// What to do after the `tries`-th counted end, of at most `most`.
 #[must_use]
-pub fn after(outcome: &Outcome, tries: u32, most: u32) -> Step {
+pub fn after(outcome: &Outcome, tries: u32, max: u32) -> Step {
     let Outcome::Failed(fault) = outcome else { return Step::Over };
     match Failure::of(fault).class {
         Class::Quota | Class::RateLimit => Step::Again { counts: false },
         // A person must act: the wait that follows says so.
         Class::Billing | Class::Auth => Step::Again { counts: false },
         Class::Context | Class::Operator => Step::Over,
-        _ if fault.advice.same && tries < most => Step::Again { counts: true },
+        _ if fault.advice.same && tries < max => Step::Again { counts: true },
         _ => Step::Over,
     }
 }

@@ -1,6 +1,6 @@
-//! When a run takes too long: in all, without a word, or without the network.
+//! When a run takes too long: in all, without output, or without the network.
 //!
-//! An agent that lives and does nothing is as good as dead, and costs a place. Some wait for the network without an end of their own.
+//! An agent that runs and does nothing takes up a place. Some agents wait for the network for ever.
 
 use std::time::Duration;
 
@@ -22,8 +22,10 @@ pub struct WatchPolicy {
 /// What is seen of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signs {
-    /// When it began.
+    /// When it began, or when it was taken over.
     pub started: Moment,
+    /// How long it had run before it was taken over.
+    pub ran_before: Duration,
     /// When it last wrote something.
     pub output: Moment,
     /// Since when it says nothing but that it waits for the network.
@@ -36,8 +38,9 @@ pub type Overdue = StoppedFor;
 /// The limits of a run, each with the moment at which it is reached.
 fn limits(policy: &WatchPolicy, signs: &Signs) -> impl Iterator<Item = (Moment, Overdue)> {
     let limit = |from: Option<Moment>, length: Option<Duration>, why| Some((from?.after(length?), why));
+    let run = policy.run.map(|run| run.saturating_sub(signs.ran_before));
     [
-        limit(Some(signs.started), policy.run, StoppedFor::RunTime),
+        limit(Some(signs.started), run, StoppedFor::RunTime),
         limit(signs.offline, policy.offline, StoppedFor::Offline),
         limit(Some(signs.output), policy.silent, StoppedFor::Silence),
     ]
@@ -51,9 +54,9 @@ pub fn overdue(policy: &WatchPolicy, signs: &Signs, now: Moment) -> Option<Overd
     limits(policy, signs).find(|(at, _)| *at <= now).map(|(_, why)| why)
 }
 
-/// When to look again; none if no limit can be reached.
+/// When to check again; none if no limit can be reached.
 #[must_use]
-pub fn next_look(policy: &WatchPolicy, signs: &Signs) -> Option<Moment> {
+pub fn next_check(policy: &WatchPolicy, signs: &Signs) -> Option<Moment> {
     limits(policy, signs).map(|(at, _)| at).min()
 }
 
@@ -72,7 +75,7 @@ mod tests {
     fn each_limit_ends_a_run_for_its_own_reason() {
         let policy =
             WatchPolicy { run: Some(MINUTE * 60), silent: Some(MINUTE * 10), offline: Some(MINUTE * 5) };
-        let signs = Signs { started: at(0), output: at(0), offline: None };
+        let signs = Signs { started: at(0), ran_before: Duration::ZERO, output: at(0), offline: None };
         assert_eq!(overdue(&policy, &signs, at(599)), None);
         assert_eq!(overdue(&policy, &signs, at(600)), Some(StoppedFor::Silence));
         let talks = Signs { output: at(3599), ..signs };
@@ -83,14 +86,25 @@ mod tests {
         assert_eq!(overdue(&WatchPolicy::default(), &signs, at(u64::from(u32::MAX))), None);
     }
 
+    #[test]
+    fn the_time_before_a_run_was_taken_over_counts() {
+        let policy = WatchPolicy { run: Some(60 * MINUTE), ..WatchPolicy::default() };
+        let signs = Signs { started: at(0), ran_before: 50 * MINUTE, output: at(0), offline: None };
+        assert_eq!(next_check(&policy, &signs), Some(at(600)));
+        assert_eq!(overdue(&policy, &signs, at(599)), None);
+        assert_eq!(overdue(&policy, &signs, at(600)), Some(StoppedFor::RunTime));
+        let late = Signs { ran_before: 70 * MINUTE, ..signs };
+        assert_eq!(overdue(&policy, &late, at(0)), Some(StoppedFor::RunTime));
+    }
+
     proptest! {
         /// At the moment that is named a limit is reached, and not before it.
         #[test]
-        fn the_next_look_is_neither_early_nor_late(run in proptest::option::of(1_u64..90), silent in proptest::option::of(1_u64..90), output in 0_u64..90, offline in proptest::option::of(0_u64..90)) {
+        fn the_next_check_is_neither_early_nor_late(run in proptest::option::of(1_u64..90), silent in proptest::option::of(1_u64..90), output in 0_u64..90, offline in proptest::option::of(0_u64..90)) {
             let seconds = |length: Option<u64>| length.map(Duration::from_secs);
             let policy = WatchPolicy { run: seconds(run), silent: seconds(silent), offline: seconds(silent) };
-            let signs = Signs { started: at(0), output: at(output), offline: offline.map(at) };
-            match next_look(&policy, &signs) {
+            let signs = Signs { started: at(0), ran_before: Duration::ZERO, output: at(output), offline: offline.map(at) };
+            match next_check(&policy, &signs) {
                 None => prop_assert_eq!(overdue(&policy, &signs, Moment::from_nanos(u64::MAX)), None),
                 Some(then) => {
                     prop_assert!(overdue(&policy, &signs, then).is_some());

@@ -1,7 +1,7 @@
 //! Dates and times of day: `July 3, 2026 at 2:45 PM`, `2026-02-04 08:00`, `2月4日 8時`, `tomorrow at 3pm`.
 //!
-//! This file only reads what is written into a [`When`]; which instant that is depends on the time of
-//! reading and is [`super::resolve`]'s business. Day, time and zone are each optional and may come in
+//! This file only reads what is written into a [`DayTime`]; which instant that is depends on the time of
+//! reading and is decided by [`super::resolve`]. Day, time and zone are each optional and may come in
 //! either order, which covers the spellings of eight languages with one small grammar.
 //!
 //! A bare hour (`at 5`) is no time: too many other things are numbers. Dates with a two-digit year are not
@@ -32,7 +32,7 @@ pub(super) enum Day {
 
 /// A day, a time or both, as written.
 #[derive(Debug, Clone)]
-pub(super) struct When {
+pub(super) struct DayTime {
     pub day: Day,
     /// The time of day; 24:00 is midnight with `late` set.
     pub time: Option<Time>,
@@ -45,14 +45,14 @@ pub(super) struct When {
 
 /// What surrounds the expression, as far as reading it depends on that.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Surroundings<'a> {
+pub(super) struct TextContext<'a> {
     pub zones: &'a TimeZoneDatabase,
     /// A word such as "à" precedes, so `8h` is a time of day.
     pub hour_sign: bool,
 }
 
 /// The date or time that begins at a token, and the token behind it.
-pub(super) fn when_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Option<(When, usize)> {
+pub(super) fn when_at(tokens: &Tokens<'_>, at: usize, around: TextContext<'_>) -> Option<(DayTime, usize)> {
     let (zone, start) = leading_zone_at(tokens, at, around);
     let (mut when, end) =
         day_first_at(tokens, start, around).or_else(|| time_first_at(tokens, start, around))?;
@@ -62,7 +62,7 @@ pub(super) fn when_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) 
 }
 
 /// `UTC 00:00`, `北京时间 8:00`.
-fn leading_zone_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> (Option<TimeZone>, usize) {
+fn leading_zone_at(tokens: &Tokens<'_>, at: usize, around: TextContext<'_>) -> (Option<TimeZone>, usize) {
     let word = tokens.word(at);
     let can_lead = matches!(word, "utc" | "gmt") || !word.is_ascii();
     match can_lead.then(|| zone_at(tokens, at, around.zones)).flatten() {
@@ -71,13 +71,13 @@ fn leading_zone_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> 
     }
 }
 
-fn day_first_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Option<(When, usize)> {
+fn day_first_at(tokens: &Tokens<'_>, at: usize, around: TextContext<'_>) -> Option<(DayTime, usize)> {
     let (mut day, day_end) = day_at(tokens, at)?;
     let (time_start, hour_sign) = skip_joiners(tokens, day_end);
-    let around = Surroundings { hour_sign, ..around };
+    let around = TextContext { hour_sign, ..around };
     let Some((hour, mut end)) = hour_at(tokens, time_start, around.hour_sign) else {
         let (zone, end) = trailing_zone_at(tokens, day_end, around);
-        return Some((When { day, time: None, late: false, zone, bare_clock: false }, end));
+        return Some((DayTime { day, time: None, late: false, zone, bare_clock: false }, end));
     };
     let (zone, after_zone) = trailing_zone_at(tokens, end, around);
     end = after_zone;
@@ -87,14 +87,14 @@ fn day_first_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Opt
             (day, end) = (with_year, end + 1);
         }
     }
-    Some((When { day, time: Some(hour.time), late: hour.late, zone, bare_clock: false }, end))
+    Some((DayTime { day, time: Some(hour.time), late: hour.late, zone, bare_clock: false }, end))
 }
 
-fn time_first_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> Option<(When, usize)> {
+fn time_first_at(tokens: &Tokens<'_>, at: usize, around: TextContext<'_>) -> Option<(DayTime, usize)> {
     let (hour, hour_end) = hour_at(tokens, at, around.hour_sign)?;
     let (mut zone, zone_end) = trailing_zone_at(tokens, hour_end, around);
     let mut when =
-        When { day: Day::Next, time: Some(hour.time), late: hour.late, zone: None, bare_clock: hour.bare };
+        DayTime { day: Day::Next, time: Some(hour.time), late: hour.late, zone: None, bare_clock: hour.bare };
     let mut end = zone_end;
     if let Some((day, day_end)) = following_day_at(tokens, zone_end) {
         (when.day, when.bare_clock, end) = (day, false, day_end);
@@ -118,7 +118,7 @@ fn following_day_at(tokens: &Tokens<'_>, at: usize) -> Option<(Day, usize)> {
     day_at(tokens, start)
 }
 
-fn trailing_zone_at(tokens: &Tokens<'_>, at: usize, around: Surroundings<'_>) -> (Option<TimeZone>, usize) {
+fn trailing_zone_at(tokens: &Tokens<'_>, at: usize, around: TextContext<'_>) -> (Option<TimeZone>, usize) {
     let start = if matches!(tokens.word(at), "in") && tokens.gap(at) == super::token::Gap::Space {
         at + 1
     } else {
@@ -290,7 +290,7 @@ mod tests {
     fn read(text: &str) -> Option<(Day, Option<String>, usize)> {
         let zones = TimeZoneDatabase::bundled();
         let tokens = Tokens::of(text);
-        let (when, end) = when_at(&tokens, 0, Surroundings { zones: &zones, hour_sign: false })?;
+        let (when, end) = when_at(&tokens, 0, TextContext { zones: &zones, hour_sign: false })?;
         Some((when.day, when.time.map(|time| time.to_string()), tokens.len() - end))
     }
 
@@ -389,7 +389,7 @@ mod tests {
         let zones = TimeZoneDatabase::bundled();
         for (text, time) in [("17h10", "17:10:00"), ("17 h 10", "17:10:00"), ("8h", "08:00:00")] {
             let tokens = Tokens::of(text);
-            let at = |hour_sign| when_at(&tokens, 0, Surroundings { zones: &zones, hour_sign });
+            let at = |hour_sign| when_at(&tokens, 0, TextContext { zones: &zones, hour_sign });
             assert_eq!(at(true).unwrap().0.time.unwrap().to_string(), time, "{text}");
             assert!(at(false).is_none(), "{text}");
         }

@@ -61,9 +61,9 @@ pub(super) fn verdict(text: &str, span: &Range<usize>, is_length: bool) -> Verdi
     if begins(&behind, WINDOWS).is_some() || ends(&before, DENIED_BEFORE) {
         return Verdict::Denied;
     }
-    match said_behind(&behind, is_length) {
+    match verdict_behind(&behind, is_length) {
         Verdict::Wait { .. } if is_own_plan(&before, &behind) => Verdict::Denied,
-        Verdict::Open => said_before(&before, is_length),
+        Verdict::Open => verdict_before(&before, is_length),
         verdict => verdict,
     }
 }
@@ -96,10 +96,10 @@ fn soon(text: &str, words: &[&str]) -> bool {
     holds(&head, words)
 }
 
-fn said_behind(behind: &str, is_length: bool) -> Verdict {
+fn verdict_behind(behind: &str, is_length: bool) -> Verdict {
     if let Some(tail) = begins(behind, AFTER) {
         let plain_future = is_length && behind.starts_with("後に");
-        return said_after(tail, plain_future);
+        return verdict_after(tail, plain_future);
     }
     if is_length && begins(behind, WAITS).is_some() {
         return Verdict::Wait { reset: false };
@@ -113,10 +113,10 @@ fn said_behind(behind: &str, is_length: bool) -> Verdict {
     let tail = begins(behind, AT).unwrap_or(behind);
     let tail_is_near =
         tail.len() < behind.len() || begins(tail, RESETS).is_some() || begins(tail, AGAIN).is_some();
-    if tail_is_near { said_after(tail, false) } else { Verdict::Open }
+    if tail_is_near { verdict_after(tail, false) } else { Verdict::Open }
 }
 
-fn said_after(tail: &str, plain_future: bool) -> Verdict {
+fn verdict_after(tail: &str, plain_future: bool) -> Verdict {
     if soon(tail, OWN) || soon(tail, OVER) {
         return Verdict::Denied;
     }
@@ -132,7 +132,7 @@ fn is_own_plan(before: &str, behind: &str) -> bool {
     will && holds(behind, &["重试", "重試"]) && !holds(behind, &["请", "請"])
 }
 
-fn said_before(before: &str, is_length: bool) -> Verdict {
+fn verdict_before(before: &str, is_length: bool) -> Verdict {
     let before = before.trim_end_matches([
         ':', '：', 'は', '为', '為', '是', '约', '約', '大', '(', '（', '은', '는', '于', '於',
     ]);

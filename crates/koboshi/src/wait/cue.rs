@@ -9,14 +9,16 @@
 //! Nothing is a wait by default. Languages written without spaces are read by [`super::cjk`].
 //! The tests are with those of [`super::text`], as whole sentences.
 
-use super::cue_words::{AGAIN, ASKING, DENIALS, FILLERS, OPEN, OWN, RESET_STEMS, RESETS, SHUT, WINDOWS};
+use super::cue_words::{
+    AGAIN, ASKING, BLOCKED_WORDS, DENIALS, FILLERS, OPEN, OWN, RESET_STEMS, RESETS, WINDOWS,
+};
 use super::token::{Gap, Tokens};
 
 /// How far from the expression its governing word may stand, in tokens.
 const REACH: usize = 12;
 
 /// Words about which nothing is known that may stand between a cue and the preposition of its expression.
-const STRANGERS: usize = 4;
+const MAX_UNKNOWN_WORDS: usize = 4;
 
 /// What the preposition before an expression says about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +40,7 @@ pub(super) enum Preposition {
 /// What the words around an expression make of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// A wait; `reset` as in [`super::Stated`].
+    /// A wait; `reset` as in [`super::StatedWait`].
     Wait { reset: bool },
     /// Something else: a client's own pause, a window, a time that has passed.
     Denied,
@@ -48,7 +50,7 @@ pub(super) enum Verdict {
 
 /// What stands before an expression.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Before {
+pub(super) struct CueBefore {
     pub preposition: Preposition,
     pub verdict: Verdict,
     /// The cue is one of asking again, behind which a bare number means seconds.
@@ -83,7 +85,7 @@ enum Role {
 /// Reads what stands before the expression that begins at `start`.
 ///
 /// `is_length` is false for dates, times and epochs: some words govern only the one or the other.
-pub(super) fn before(tokens: &Tokens<'_>, start: usize, is_length: bool) -> Before {
+pub(super) fn before(tokens: &Tokens<'_>, start: usize, is_length: bool) -> CueBefore {
     let preposition = preposition_before(tokens, start);
     let mut strangers = 0;
     for at in (start.saturating_sub(REACH)..start).rev() {
@@ -94,18 +96,18 @@ pub(super) fn before(tokens: &Tokens<'_>, start: usize, is_length: bool) -> Befo
         match role {
             Role::Filler => {}
             Role::Stranger => strangers += 1,
-            Role::Denial => return said(preposition, Verdict::Denied, role),
+            Role::Denial => return before_with(preposition, Verdict::Denied, role),
             _ if fits(role, preposition, strangers, is_length) => {
-                return said(preposition, Verdict::Wait { reset: role == Role::Reset }, role);
+                return before_with(preposition, Verdict::Wait { reset: role == Role::Reset }, role);
             }
             Role::Shut => strangers += 1,
             // A cue that does not govern this expression hides the ones before it.
-            _ => return said(preposition, Verdict::Open, role),
+            _ => return before_with(preposition, Verdict::Open, role),
         }
     }
     // "You can send messages again at 5pm": no known verb, but nothing against it either.
     let verdict = if comes_again(tokens, start) { Verdict::Wait { reset: false } } else { Verdict::Open };
-    said(preposition, verdict, Role::Filler)
+    before_with(preposition, verdict, Role::Filler)
 }
 
 /// Whether "again" and a preposition stand right before, and the text does not say "checking again".
@@ -117,14 +119,14 @@ fn comes_again(tokens: &Tokens<'_>, start: usize) -> bool {
         && !verb.ends_with("ing")
 }
 
-fn said(preposition: Preposition, verdict: Verdict, role: Role) -> Before {
+fn before_with(preposition: Preposition, verdict: Verdict, role: Role) -> CueBefore {
     let takes_bare_number = matches!(role, Role::Again | Role::Retry)
         && matches!(preposition, Preposition::In | Preposition::After);
-    Before { preposition, verdict, takes_bare_number }
+    CueBefore { preposition, verdict, takes_bare_number }
 }
 
 fn fits(role: Role, preposition: Preposition, strangers: usize, is_length: bool) -> bool {
-    let near = strangers == 0 || (strangers <= STRANGERS && preposition != Preposition::None);
+    let near = strangers == 0 || (strangers <= MAX_UNKNOWN_WORDS && preposition != Preposition::None);
     match role {
         Role::Again | Role::Reset => near,
         Role::Open => near && preposition != Preposition::None,
@@ -163,7 +165,7 @@ pub(super) fn preposition_before(tokens: &Tokens<'_>, start: usize) -> Prepositi
 }
 
 /// Whether the word before an expression makes `8h` a time of day: "à", "às", "a las", but not "daqui a".
-pub(super) fn tells_the_hour(tokens: &Tokens<'_>, start: usize) -> bool {
+pub(super) fn announces_hour(tokens: &Tokens<'_>, start: usize) -> bool {
     let is_length = start.checked_sub(1).is_some_and(|at| tokens.word_before(at) == "daqui");
     matches!(tokens.word_before(start), "a" | "as" | "las" | "la" | "vers" | "des") && !is_length
 }
@@ -193,7 +195,7 @@ fn role_at(tokens: &Tokens<'_>, at: usize, is_length: bool) -> Role {
         "retried" if tokens.word_before(at) == "be" => Role::Open,
         "back" if matches!(tokens.word_before(at), "come" | "check" | "be" | "get" | "came") => Role::Open,
         _ if is_open(word) => Role::Open,
-        _ if SHUT.contains(&word) => Role::Shut,
+        _ if BLOCKED_WORDS.contains(&word) => Role::Shut,
         "later" if tokens.word(at + 1) != "than" => Role::Denial,
         _ if is_filler(word) => Role::Filler,
         _ => Role::Stranger,

@@ -1,6 +1,6 @@
 //! The words that make a time a wait, or not, in languages written with spaces.
 //!
-//! Plain lists, folded as [`super::token`] folds them: small letters, no accents. How they work together is told
+//! Plain lists, folded as [`super::token`] folds them: small letters, no accents. How they work together is described
 //! in [`super::cue`]; adding a language is adding words here.
 
 /// Ask to try again.
@@ -59,8 +59,8 @@ pub(super) const FILLERS: &[&str] = &[
     "mais", "sera", "wird", "werden", "por", "durante", "fur", "not", "earlier", "any", "b",
 ];
 
-/// Behind these, with "for", stands how long a door stays shut.
-pub(super) const SHUT: &[&str] =
+/// After these, "for" is followed by how long access stays blocked.
+pub(super) const BLOCKED_WORDS: &[&str] =
     &["limited", "blocked", "throttled", "locked", "banned", "suspended", "disabled"];
 
 /// Right behind the expression, these make it a window or something past.

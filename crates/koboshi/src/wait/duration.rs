@@ -1,19 +1,19 @@
 //! Lengths of time: `22m55s`, `2 days 17 hours`, `644ms`, `PT1H5M`, `05:12:30`, `3時間20分`.
 //!
-//! A length is a row of amounts with units, the units growing shorter: that one rule tells `1h 5m` from two
-//! lengths that happen to stand side by side. Sums saturate and are clamped to [`LONGEST`].
+//! A length is a row of amounts with units, the units growing shorter: that one rule distinguishes `1h 5m` from two
+//! lengths that happen to stand side by side. Sums saturate and are clamped to [`MAX_WAIT`].
 //!
 //! A bare number is no length here: whether it means seconds depends on what stands around it, and only
-//! the callers know that. `12:30` is none either: minutes and seconds or a time of day, which cannot be told apart.
+//! the callers know that. `12:30` is none either: minutes and seconds or a time of day, which cannot be distinguished.
 
 use std::time::Duration;
 
-use super::LONGEST;
+use super::MAX_WAIT;
 use super::token::{Number, Tokens};
 use super::words::{self, Unit};
 
 /// How many groups of digits an amount may have behind its first.
-const MOST_GROUPS: usize = 8;
+const MAX_GROUPS: usize = 8;
 
 /// Reads a text that is one length of time and nothing else.
 ///
@@ -34,7 +34,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
 
 /// The short form of a length: `2d 17h`, `22m 55s`, `644ms`, `0s`.
 ///
-/// Up to [`LONGEST`], [`parse_duration`] reads it back to the same length in whole milliseconds; anything
+/// Up to [`MAX_WAIT`], [`parse_duration`] reads it back to the same length in whole milliseconds; anything
 /// shorter than a millisecond is left out.
 #[must_use]
 pub fn print_duration(duration: Duration) -> String {
@@ -46,17 +46,17 @@ pub fn print_duration(duration: Duration) -> String {
         (seconds % 60, "s"),
         (u64::from(duration.subsec_millis()), "ms"),
     ];
-    let said: Vec<String> = parts
+    let parts: Vec<String> = parts
         .iter()
         .filter(|(amount, _)| *amount > 0)
         .map(|(amount, unit)| format!("{amount}{unit}"))
         .collect();
-    if said.is_empty() { "0s".to_owned() } else { said.join(" ") }
+    if parts.is_empty() { "0s".to_owned() } else { parts.join(" ") }
 }
 
 /// A length in billionths of a second, clamped.
 pub(super) fn clamped(nanos: u128) -> Duration {
-    u64::try_from(nanos.min(LONGEST.as_nanos())).map_or(LONGEST, Duration::from_nanos)
+    u64::try_from(nanos.min(MAX_WAIT.as_nanos())).map_or(MAX_WAIT, Duration::from_nanos)
 }
 
 /// This many of a unit; the fraction counts too.
@@ -116,7 +116,7 @@ fn amount_at(tokens: &Tokens<'_>, at: usize) -> Option<(Number, usize)> {
 
 /// Groups of three digits behind commas, or a decimal comma. An endless row of groups is no amount.
 fn with_commas(tokens: &Tokens<'_>, mut number: Number, mut at: usize) -> (Number, usize) {
-    let last = at + 2 * MOST_GROUPS;
+    let last = at + 2 * MAX_GROUPS;
     while at < last && !number.point && tokens.is_sign(at, ',') && tokens.glued(at) && tokens.glued(at + 1) {
         let Some(group) = tokens.number(at + 1) else { break };
         match group.digits {
@@ -305,9 +305,9 @@ mod tests {
     fn absurd_lengths_are_clamped() {
         for text in ["99999999999999999999 seconds", "99999999999999999999 years 99999999999999999999 weeks"]
         {
-            assert_eq!(parse_duration(text), Some(LONGEST), "{text}");
+            assert_eq!(parse_duration(text), Some(MAX_WAIT), "{text}");
         }
-        assert_eq!(parse_duration(&format!("{}h", "9".repeat(10_000))), Some(LONGEST));
+        assert_eq!(parse_duration(&format!("{}h", "9".repeat(10_000))), Some(MAX_WAIT));
     }
 
     #[test]
@@ -319,8 +319,8 @@ mod tests {
             (0, "0s"),
             (1_500, "1s 500ms"),
         ];
-        for (millis, said) in table {
-            assert_eq!(print_duration(Duration::from_millis(*millis)), *said);
+        for (millis, text) in table {
+            assert_eq!(print_duration(Duration::from_millis(*millis)), *text);
         }
     }
 

@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use jiff::Timestamp;
 
-use super::calendar::{Surroundings, when_at};
+use super::calendar::{TextContext, when_at};
 use super::duration::{amount_of, clamped, parse_duration};
 use super::resolve::resolve;
 use super::token::{Number, Tokens};
@@ -19,7 +19,7 @@ use super::words::Unit;
 use super::{Clock, Form, Wait};
 
 /// Values are short; a longer one is cut here and then means nothing.
-const LONGEST_VALUE: usize = 64;
+const MAX_VALUE: usize = 64;
 
 /// Numbers from here on are points in time: ten years, in seconds.
 const TEN_YEARS: u64 = 315_360_000;
@@ -32,7 +32,7 @@ const TEN_YEARS: u64 = 315_360_000;
 #[must_use]
 pub fn field_wait(name: &str, value: &str, clock: Clock<'_>) -> Option<Wait> {
     let value = value.trim().trim_matches(['"', '\'']).trim();
-    if value.is_empty() || value.len() > LONGEST_VALUE {
+    if value.is_empty() || value.len() > MAX_VALUE {
         return None;
     }
     if let Some(number) = plain_number(value) {
@@ -92,7 +92,7 @@ pub(super) fn instant_in(value: &str, clock: Clock<'_>) -> Option<Wait> {
         return Some(Wait::until(instant, Form::Instant, clock));
     }
     let tokens = Tokens::of(value);
-    let (when, end) = when_at(&tokens, 0, Surroundings { zones: clock.zones, hour_sign: false })?;
+    let (when, end) = when_at(&tokens, 0, TextContext { zones: clock.zones, hour_sign: false })?;
     if end == tokens.len() { resolve(&when, clock) } else { None }
 }
 
@@ -168,8 +168,8 @@ fn skip_blanks(bytes: &[u8], at: usize) -> usize {
     at + count_up_to(bytes, at, 8, |b| matches!(b, b' ' | b'\t'))
 }
 
-fn count_up_to(bytes: &[u8], from: usize, most: usize, is: impl Fn(u8) -> bool) -> usize {
-    bytes.get(from..).unwrap_or(&[]).iter().take(most).take_while(|byte| is(**byte)).count()
+fn count_up_to(bytes: &[u8], from: usize, max: usize, is: impl Fn(u8) -> bool) -> usize {
+    bytes.get(from..).unwrap_or(&[]).iter().take(max).take_while(|byte| is(**byte)).count()
 }
 
 fn value_length(rest: &str, name: &str, quoted: bool) -> usize {
@@ -177,7 +177,7 @@ fn value_length(rest: &str, name: &str, quoted: bool) -> usize {
     let is_end = |b: u8| matches!(b, b'"' | b'\'' | b'\\' | b'\n' | b'\r' | b'}' | b'{' | b']' | b'`');
     let is_loose_end =
         |b: u8| is_end(b) || b.is_ascii_whitespace() || matches!(b, b',' | b';' | b')' | b'(' | b'|');
-    let head = rest.as_bytes().get(..rest.len().min(LONGEST_VALUE)).unwrap_or(&[]);
+    let head = rest.as_bytes().get(..rest.len().min(MAX_VALUE)).unwrap_or(&[]);
     if is_date && !quoted {
         // An HTTP date holds blanks and a comma; it ends with its zone.
         let line = count(head, 0, |b| !is_end(b));

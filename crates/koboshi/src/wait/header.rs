@@ -14,7 +14,7 @@ use super::words::Unit;
 use super::{Clock, Form, Wait};
 
 /// More headers of interest than this are not looked at.
-const MOST: usize = 64;
+const MAX_HEADERS: usize = 64;
 
 /// The wait of `retry-after-ms` or else of `retry-after`: seconds, also fractional, or an HTTP date.
 ///
@@ -24,8 +24,8 @@ pub fn header_wait<'a>(
     headers: impl Iterator<Item = (&'a str, &'a str)> + Clone,
     clock: Clock<'_>,
 ) -> Option<Wait> {
-    let in_millis = headers.clone().filter(|(name, _)| is_named(name, "retry-after-ms")).take(MOST);
-    let in_seconds = headers.filter(|(name, _)| is_named(name, "retry-after")).take(MOST);
+    let in_millis = headers.clone().filter(|(name, _)| is_named(name, "retry-after-ms")).take(MAX_HEADERS);
+    let in_seconds = headers.filter(|(name, _)| is_named(name, "retry-after")).take(MAX_HEADERS);
     in_millis
         .filter_map(|(_, value)| millis(value, clock))
         .chain(in_seconds.filter_map(|(_, value)| retry_after(value, clock)))
@@ -45,7 +45,7 @@ fn retry_after(value: &str, clock: Clock<'_>) -> Option<Wait> {
     let Some(number) = field::plain_number(value) else { return field_wait("retry-after", value, clock) };
     // Some servers put an epoch here. Only one that makes sense as such is read so.
     let epoch = Wait::until(field::epoch(number.whole), Form::Instant, clock);
-    let makes_sense = number.digits >= 10 && !epoch.after.is_zero() && epoch.after < super::LONGEST;
+    let makes_sense = number.digits >= 10 && !epoch.after.is_zero() && epoch.after < super::MAX_WAIT;
     if makes_sense {
         Some(epoch)
     } else {
@@ -62,7 +62,7 @@ pub fn exhausted_bucket_wait<'a>(
     let buckets = Buckets {
         headers: headers
             .filter(|(name, _)| is_rate_limit(name))
-            .take(MOST)
+            .take(MAX_HEADERS)
             .map(|(name, value)| (name.trim().to_ascii_lowercase(), value.trim()))
             .collect(),
     };
@@ -158,7 +158,10 @@ pub fn headers_in_text(text: &str) -> Vec<(&str, &str)> {
             name.eq_ignore_ascii_case("retry-after") || name.eq_ignore_ascii_case("retry-after-ms");
         is_retry || (name.contains('-') && is_rate_limit(name))
     };
-    Pairs::of(text, wanted).filter_map(|(name, value)| Some((name, text.get(value)?))).take(MOST).collect()
+    Pairs::of(text, wanted)
+        .filter_map(|(name, value)| Some((name, text.get(value)?)))
+        .take(MAX_HEADERS)
+        .collect()
 }
 
 #[cfg(test)]

@@ -171,7 +171,7 @@ fn headers_are_found_in_text() {
     for (text, headers) in table {
         assert_eq!(headers_in_text(text), *headers, "{text}");
     }
-    assert_eq!(headers_in_text(&"retry-after: 5 ".repeat(1_000)).len(), MOST);
+    assert_eq!(headers_in_text(&"retry-after: 5 ".repeat(1_000)).len(), MAX_HEADERS);
 }
 
 proptest! {
@@ -183,7 +183,7 @@ proptest! {
 
     #[test]
     fn any_text_is_searched_without_panic(text in "(retry-after|x-ratelimit-reset|[:='\" \\\\,é時0-9]|.){0,40}") {
-        prop_assert!(headers_in_text(&text).len() <= MOST);
+        prop_assert!(headers_in_text(&text).len() <= MAX_HEADERS);
         let with_date = format!("retry-after: Sun{text}");
         let _ = headers_in_text(&with_date);
     }

@@ -26,7 +26,7 @@ fn sixtieths(tokens: &Tokens<'_>, at: usize) -> Option<i8> {
 
 /// The time of day that begins at a token, and the token behind it.
 ///
-/// `hour_sign` tells that a word such as "à" precedes, so `8h` is a time and not a length.
+/// `hour_sign` says that a word such as "à" precedes, so `8h` is a time and not a length.
 pub(super) fn hour_at(tokens: &Tokens<'_>, at: usize, hour_sign: bool) -> Option<(Hour, usize)> {
     if let Some(hour) = words::named_hour(tokens.word(at)) {
         return Some((hour_of(hour, 0, 0, 0)?, at + 1));
@@ -73,10 +73,10 @@ fn hour_of(hour: i8, minute: i8, second: i8, nanos: i32) -> Option<Hour> {
     Some(Hour { time: Time::new(hour, minute, second, nanos).ok()?, late: false, bare: false })
 }
 
-type Rest = (i8, i8, i32, usize, bool);
+type TimeTail = (i8, i8, i32, usize, bool);
 
 /// `:10`, `:10:05`, `:10:05.250`.
-fn colon_rest_at(tokens: &Tokens<'_>, hour: usize) -> Option<Rest> {
+fn colon_rest_at(tokens: &Tokens<'_>, hour: usize) -> Option<TimeTail> {
     let is_colon = |at: usize| tokens.is_sign(at, ':') && tokens.glued(at) && tokens.glued(at + 1);
     let has_two = |at: usize| tokens.number(at).is_some_and(|n| n.digits == 2);
     if !is_colon(hour + 1) || !has_two(hour + 2) {
@@ -87,13 +87,13 @@ fn colon_rest_at(tokens: &Tokens<'_>, hour: usize) -> Option<Rest> {
         return Some((minute, 0, 0, hour + 3, false));
     }
     let seconds = tokens.number(hour + 4)?;
-    // A leap second is told as 60; no clock of ours has it.
+    // A leap second is written as 60; our clocks have none.
     let second = i8::try_from(seconds.whole.min(59)).ok()?;
     Some((minute, second, i32::try_from(seconds.nanos).ok()?, hour + 5, true))
 }
 
 /// `時10分`, `点半`, `시 10분`, `Uhr 10`, and behind "à" also `h10`.
-fn sign_rest_at(tokens: &Tokens<'_>, hour: usize, hour_sign: bool) -> Option<Rest> {
+fn sign_rest_at(tokens: &Tokens<'_>, hour: usize, hour_sign: bool) -> Option<TimeTail> {
     match tokens.word(hour + 1) {
         "時" | "时" | "点" | "點" | "点钟" | "點鐘" | "시" => Some(cjk_rest_at(tokens, hour + 2)),
         "uhr" => Some(plain_rest_at(tokens, hour + 2)),
@@ -102,7 +102,7 @@ fn sign_rest_at(tokens: &Tokens<'_>, hour: usize, hour_sign: bool) -> Option<Res
     }
 }
 
-fn cjk_rest_at(tokens: &Tokens<'_>, at: usize) -> Rest {
+fn cjk_rest_at(tokens: &Tokens<'_>, at: usize) -> TimeTail {
     if matches!(tokens.word(at), "半" | "반") {
         return (30, 0, 0, at + 1, false);
     }
@@ -115,7 +115,7 @@ fn cjk_rest_at(tokens: &Tokens<'_>, at: usize) -> Rest {
     }
 }
 
-fn plain_rest_at(tokens: &Tokens<'_>, at: usize) -> Rest {
+fn plain_rest_at(tokens: &Tokens<'_>, at: usize) -> TimeTail {
     let is_minute = tokens.number(at).is_some_and(|n| n.digits == 2) && tokens.sign(at + 1) != Some(':');
     match sixtieths(tokens, at).filter(|_| is_minute) {
         Some(minute) => (minute, 0, 0, at + 1, false),

@@ -5,12 +5,13 @@
 //! date in Japanese. This module reads them all into one [`Wait`].
 //!
 //! Two rules hold everywhere. Nothing here can panic or overflow: absurd values are clamped to
-//! [`LONGEST`], past instants are a wait of zero. And nothing here reads a clock or a zone file: the time,
+//! [`MAX_WAIT`], past instants are a wait of zero. And nothing here reads a clock or a zone file: the time,
 //! the local zone and the zone database come in through [`Clock`].
 //!
 //! Where to look: [`header_wait`] and [`exhausted_bucket_wait`] for the headers of an answer,
 //! [`headers_in_text`] for headers that a log quotes, [`field_wait`] for one field of a JSON body,
-//! [`stated_wait`] for prose in eight languages, [`parse_duration`] for a length alone.
+//! [`stated_wait`] for prose in eight languages, [`parse_duration`] for a length alone, [`line_time`] for when a
+//! line of a log was written.
 //!
 //! How it is made: `token` cuts a text into numbers, words and signs; `duration`, `calendar` and `zone` read
 //! expressions from these; `resolve` turns a date into an instant; `cue` and `cjk` judge by the words around
@@ -28,8 +29,10 @@ mod field;
 mod header;
 mod hour;
 mod resolve;
+mod stamp;
 mod text;
 mod token;
+mod window;
 mod words;
 mod zone;
 
@@ -41,10 +44,11 @@ use jiff::{Timestamp, Zoned};
 pub use duration::{parse_duration, print_duration};
 pub use field::field_wait;
 pub use header::{exhausted_bucket_wait, header_wait, headers_in_text};
-pub use text::{Stated, stated_wait, stated_waits};
+pub use stamp::line_time;
+pub use text::{StatedWait, stated_wait, stated_waits};
 
 /// Longer waits than this are clamped to it: no provider means them, and sums must not overflow.
-pub const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+pub const MAX_WAIT: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// The time that waits are counted from.
 #[derive(Debug, Clone, Copy)]
@@ -108,7 +112,7 @@ impl Wait {
     /// A wait stated as a length of time.
     #[must_use]
     pub fn countdown(after: Duration, clock: Clock<'_>) -> Self {
-        let after = after.min(LONGEST);
+        let after = after.min(MAX_WAIT);
         let until = clock.now.timestamp().saturating_add(after).unwrap_or(Timestamp::MAX);
         Self { after, until, form: Form::Countdown, zone: WaitZone::Unneeded }
     }
@@ -117,8 +121,15 @@ impl Wait {
     #[must_use]
     pub fn until(until: Timestamp, form: Form, clock: Clock<'_>) -> Self {
         let now = clock.now.timestamp();
-        let after = Duration::try_from(until.duration_since(now)).unwrap_or(Duration::ZERO).min(LONGEST);
+        let after = Duration::try_from(until.duration_since(now)).unwrap_or(Duration::ZERO).min(MAX_WAIT);
         let until = now.saturating_add(after).unwrap_or(Timestamp::MAX);
         Self { after, until, form, zone: WaitZone::Unneeded }
+    }
+    /// What is left of it at a later instant; one that has passed is a wait of zero.
+    #[must_use]
+    pub fn left_at(self, now: Timestamp) -> Self {
+        let after =
+            Duration::try_from(self.until.duration_since(now)).unwrap_or(Duration::ZERO).min(MAX_WAIT);
+        Self { after, until: self.until.max(now), ..self }
     }
 }

@@ -11,11 +11,11 @@ use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::{AmbiguousOffset, TimeZone};
 use jiff::{Span, Timestamp};
 
-use super::calendar::{Day, When};
+use super::calendar::{Day, DayTime};
 use super::{Clock, Form, Wait, WaitZone};
 
 /// The instant meant by `when`, as a wait.
-pub(super) fn resolve(when: &When, clock: Clock<'_>) -> Option<Wait> {
+pub(super) fn resolve(when: &DayTime, clock: Clock<'_>) -> Option<Wait> {
     let zone = when.zone.clone().unwrap_or_else(|| clock.now.time_zone().clone());
     let frame =
         Frame { now: clock.now.timestamp(), today: clock.now.with_time_zone(zone.clone()).date(), zone };
@@ -39,6 +39,26 @@ pub(super) fn resolve(when: &When, clock: Clock<'_>) -> Option<Wait> {
         None => WaitZone::Assumed,
     };
     Some(Wait { zone, ..Wait::until(until, form, clock) })
+}
+
+/// The last such time up to now: when a line that is stamped with it was written. A full date may lie ahead.
+pub(super) fn last_before(when: &DayTime, clock: Clock<'_>) -> Option<Timestamp> {
+    let zone = when.zone.clone().unwrap_or_else(|| clock.now.time_zone().clone());
+    let frame =
+        Frame { now: clock.now.timestamp(), today: clock.now.with_time_zone(zone.clone()).date(), zone };
+    let time = when.time?;
+    let has_come = |instant: &Timestamp| *instant <= frame.now;
+    match when.day {
+        Day::Date(date) => frame.instant(date, time),
+        Day::Next => (0..3).filter_map(|back| frame.instant(frame.days_ahead(-back)?, time)).find(has_come),
+        Day::Yearly(month, day) => (0..9)
+            .filter_map(|years| {
+                let date = Date::new(frame.today.year().checked_sub(years)?, month, day).ok()?;
+                frame.instant(date, time)
+            })
+            .find(has_come),
+        Day::Weekday(_) | Day::FromToday(_) => None,
+    }
 }
 
 /// Where and when the words are read.
@@ -96,7 +116,7 @@ fn later(date: Date, days: i64) -> Option<Date> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wait::calendar::{Surroundings, when_at};
+    use crate::wait::calendar::{TextContext, when_at};
     use crate::wait::token::Tokens;
     use jiff::tz::TimeZoneDatabase;
 
@@ -104,7 +124,7 @@ mod tests {
         let zones = TimeZoneDatabase::bundled();
         let now = now.parse::<Timestamp>().unwrap().to_zoned(zones.get(zone).unwrap());
         let clock = Clock { now: &now, zones: &zones };
-        let (when, _) = when_at(&Tokens::of(text), 0, Surroundings { zones: &zones, hour_sign: false })?;
+        let (when, _) = when_at(&Tokens::of(text), 0, TextContext { zones: &zones, hour_sign: false })?;
         resolve(&when, clock).map(|wait| wait.after.as_secs())
     }
 
@@ -115,7 +135,7 @@ mod tests {
         let clock = Clock { now: &now, zones: &zones };
         let zone = |text: &str| {
             let (when, _) =
-                when_at(&Tokens::of(text), 0, Surroundings { zones: &zones, hour_sign: false }).unwrap();
+                when_at(&Tokens::of(text), 0, TextContext { zones: &zones, hour_sign: false }).unwrap();
             resolve(&when, clock).unwrap().zone
         };
         assert_eq!(zone("5pm"), WaitZone::Assumed);

@@ -11,23 +11,24 @@
 
 use std::ops::Range;
 
-use super::calendar::{Day, Surroundings, When, when_at};
-use super::cue::{self, Before, Preposition, Verdict};
+use super::calendar::{Day, DayTime, TextContext, when_at};
+use super::cue::{self, CueBefore, Preposition, Verdict};
 use super::duration::{amount_of, clamped, duration_at, hours_minutes_seconds_at};
 use super::field::{self, Pairs};
 use super::resolve::resolve;
 use super::token::{Gap, Tokens};
+use super::window::NamedWindow;
 use super::words::{self, Unit};
 use super::{Clock, Form, Wait, cjk};
 
-/// More waits than this are not looked for in one text.
-const MOST: usize = 16;
+/// More waits than this are not read from one text.
+const MAX_WAITS: usize = 16;
 /// How much text is cut into tokens at a time. An expression across the end of a window is not seen.
 const WINDOW: usize = 32 * 1024;
 
 /// A wait, and where the text states it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stated {
+pub struct StatedWait {
     /// How long to wait.
     pub wait: Wait,
     /// The bytes of the expression, without the words that introduce it.
@@ -38,12 +39,12 @@ pub struct Stated {
 
 /// All waits that the text states, in order; at most sixteen.
 #[must_use]
-pub fn stated_waits(text: &str, clock: Clock<'_>) -> Vec<Stated> {
+pub fn stated_waits(text: &str, clock: Clock<'_>) -> Vec<StatedWait> {
     let mut found = in_fields(text, clock);
     let fields: Vec<Range<usize>> = found.iter().map(|stated| stated.span.clone()).collect();
     found.extend(in_prose(text, clock, &fields));
     found.sort_by_key(|stated| stated.span.start);
-    found.truncate(MOST);
+    found.truncate(MAX_WAITS);
     found
 }
 
@@ -51,7 +52,7 @@ pub fn stated_waits(text: &str, clock: Clock<'_>) -> Vec<Stated> {
 ///
 /// Two windows that are used up at once both have to pass.
 #[must_use]
-pub fn stated_wait(text: &str, clock: Clock<'_>) -> Option<Stated> {
+pub fn stated_wait(text: &str, clock: Clock<'_>) -> Option<StatedWait> {
     let all = stated_waits(text, clock);
     let resets = all.iter().filter(|stated| stated.reset);
     if resets.clone().count() > 1 {
@@ -60,7 +61,7 @@ pub fn stated_wait(text: &str, clock: Clock<'_>) -> Option<Stated> {
     all.into_iter().next()
 }
 
-fn in_fields(text: &str, clock: Clock<'_>) -> Vec<Stated> {
+fn in_fields(text: &str, clock: Clock<'_>) -> Vec<StatedWait> {
     // Every name that is_wait_field knows holds one of these; most texts hold none.
     let may_hold =
         ["etry", "eset"].iter().any(|part| memchr::memmem::find(text.as_bytes(), part.as_bytes()).is_some());
@@ -75,9 +76,9 @@ fn in_fields(text: &str, clock: Clock<'_>) -> Vec<Stated> {
                 return None;
             }
             let wait = field::field_wait(name, value, clock)?;
-            Some(Stated { wait, span, reset: name.to_ascii_lowercase().contains("reset") })
+            Some(StatedWait { wait, span, reset: name.to_ascii_lowercase().contains("reset") })
         })
-        .take(MOST)
+        .take(MAX_WAITS)
         .collect()
 }
 
@@ -123,14 +124,14 @@ fn is_wait_field(name: &str) -> bool {
     is_known && is_compound
 }
 
-fn in_prose(text: &str, clock: Clock<'_>, fields: &[Range<usize>]) -> Vec<Stated> {
+fn in_prose(text: &str, clock: Clock<'_>, fields: &[Range<usize>]) -> Vec<StatedWait> {
     let mut found = Vec::new();
     let mut start = 0;
-    while start < text.len() && found.len() < MOST {
+    while start < text.len() && found.len() < MAX_WAITS {
         let window = window_at(text, start);
         let in_window = in_window(window, clock)
             .into_iter()
-            .map(|stated| Stated { span: stated.span.start + start..stated.span.end + start, ..stated });
+            .map(|stated| StatedWait { span: stated.span.start + start..stated.span.end + start, ..stated });
         let is_field =
             |span: &Range<usize>| fields.iter().any(|field| field.start < span.end && span.start < field.end);
         found.extend(in_window.filter(|stated| !is_field(&stated.span)));
@@ -151,21 +152,28 @@ fn window_at(text: &str, start: usize) -> &str {
     piece.get(..line_end).unwrap_or(piece)
 }
 
-fn in_window(text: &str, clock: Clock<'_>) -> Vec<Stated> {
+fn in_window(text: &str, clock: Clock<'_>) -> Vec<StatedWait> {
     let tokens = Tokens::of(text);
     let mut found = Vec::new();
+    let mut quota: Option<NamedWindow> = None;
     let mut at = 0;
-    while at < tokens.len() && found.len() < MOST {
-        let Some((said, end)) = expression_at(&tokens, at, clock) else {
+    while at < tokens.len() && found.len() < MAX_WAITS {
+        quota = NamedWindow::at(&tokens, at).or(quota);
+        let Some((expression, end)) = expression_at(&tokens, at, clock) else {
             at += 1;
             continue;
         };
         let end = end.max(at + 1);
         let span = tokens.span(at, end);
-        found.extend(stated_at(&tokens, at, end, &said, clock).map(|(wait, reset)| Stated {
-            wait,
-            span,
-            reset,
+        found.extend(stated_at(&tokens, at, end, &expression, clock).map(|(wait, reset)| {
+            let is_over =
+                expression.is_time_of_day() && quota.is_some_and(|quota| quota.has_ended(at, &wait));
+            let wait = if is_over {
+                Wait { zone: wait.zone, ..Wait::until(clock.now.timestamp(), wait.form, clock) }
+            } else {
+                wait
+            };
+            StatedWait { wait, span, reset }
         }));
         at = end;
     }
@@ -175,9 +183,9 @@ fn in_window(text: &str, clock: Clock<'_>) -> Vec<Stated> {
 /// Something that could be a wait, if the words around it say so.
 enum Expression {
     Length(std::time::Duration),
-    When(When),
+    When(DayTime),
     /// `05:12:30`: a length behind "in", else a time of day.
-    Clock(std::time::Duration, When),
+    Clock(std::time::Duration, DayTime),
     Epoch(u64),
     /// A number without a unit, in seconds.
     Bare(std::time::Duration),
@@ -187,14 +195,19 @@ impl Expression {
     fn is_length(&self) -> bool {
         matches!(self, Self::Length(_) | Self::Bare(_))
     }
+
+    /// A time without a day: the next such time, unless something says that it has passed.
+    fn is_time_of_day(&self) -> bool {
+        matches!(self, Self::When(DayTime { day: Day::Next, .. }))
+    }
 }
 
 fn expression_at(tokens: &Tokens<'_>, at: usize, clock: Clock<'_>) -> Option<(Expression, usize)> {
     if !can_begin(tokens, at) || is_inside_word(tokens, at) {
         return None;
     }
-    let hour_sign = cue::tells_the_hour(tokens, at);
-    if let Some((when, end)) = when_at(tokens, at, Surroundings { zones: clock.zones, hour_sign }) {
+    let hour_sign = cue::announces_hour(tokens, at);
+    if let Some((when, end)) = when_at(tokens, at, TextContext { zones: clock.zones, hour_sign }) {
         return Some(match hours_minutes_seconds_at(tokens, at) {
             Some((length, _)) if when.bare_clock => (Expression::Clock(length, when), end),
             _ => (Expression::When(when), end),
@@ -209,12 +222,12 @@ fn expression_at(tokens: &Tokens<'_>, at: usize, clock: Clock<'_>) -> Option<(Ex
     }
     let number = tokens.number(at)?;
     let is_epoch = matches!(number.digits, 10 | 13 | 16) && number.whole > 1_000_000_000;
-    let said = if is_epoch {
+    let expression = if is_epoch {
         Expression::Epoch(number.whole)
     } else {
         Expression::Bare(clamped(amount_of(number, Unit::Second)))
     };
-    Some((said, at + 1))
+    Some((expression, at + 1))
 }
 
 /// Signs begin nothing, and words only what has a number close behind, is a number, or names a day or hour.
@@ -288,24 +301,30 @@ fn stated_at(
     tokens: &Tokens<'_>,
     at: usize,
     end: usize,
-    said: &Expression,
+    expression: &Expression,
     clock: Clock<'_>,
 ) -> Option<(Wait, bool)> {
-    if let Expression::Bare(length) = said {
+    if let Expression::Bare(length) = expression {
         return is_bare_wait(tokens, at, end).then(|| (Wait::countdown(*length, clock), false));
     }
-    let before = cue::before(tokens, at, said.is_length());
-    let wait = wait_of(said, before, clock)?;
-    if is_log_stamp(tokens, at, said, before) {
+    let before = cue::before(tokens, at, expression.is_length());
+    let wait = wait_of(expression, before, clock)?;
+    if is_log_stamp(tokens, at, expression, before) {
         return None;
     }
     let is_length = wait.form == Form::Countdown;
-    let reset = reset_said(tokens, at, end, before, is_length)?;
+    let reset = stated_reset(tokens, at, end, before, is_length)?;
     Some((wait, reset))
 }
 
 /// Whether the words around make the expression a wait, and if so, whether they call it a reset.
-fn reset_said(tokens: &Tokens<'_>, at: usize, end: usize, before: Before, is_length: bool) -> Option<bool> {
+fn stated_reset(
+    tokens: &Tokens<'_>,
+    at: usize,
+    end: usize,
+    before: CueBefore,
+    is_length: bool,
+) -> Option<bool> {
     if is_behind_bar(tokens, at) {
         return Some(true);
     }
@@ -324,10 +343,10 @@ fn reset_said(tokens: &Tokens<'_>, at: usize, end: usize, before: Before, is_len
     None
 }
 
-fn wait_of(said: &Expression, before: Before, clock: Clock<'_>) -> Option<Wait> {
+fn wait_of(expression: &Expression, before: CueBefore, clock: Clock<'_>) -> Option<Wait> {
     let takes_length = !matches!(before.preposition, Preposition::At | Preposition::Until);
     let takes_clock = !matches!(before.preposition, Preposition::In | Preposition::For);
-    match said {
+    match expression {
         Expression::Length(length) | Expression::Bare(length) => {
             takes_length.then(|| Wait::countdown(*length, clock))
         }
@@ -367,10 +386,10 @@ fn is_printed_delay(tokens: &Tokens<'_>, at: usize) -> bool {
 }
 
 /// A full date or a time with seconds at the beginning of a line, without a preposition, stamps a log line.
-fn is_log_stamp(tokens: &Tokens<'_>, at: usize, said: &Expression, before: Before) -> bool {
+fn is_log_stamp(tokens: &Tokens<'_>, at: usize, expression: &Expression, before: CueBefore) -> bool {
     let opens_line = tokens.gap(at) == Gap::Line
         || at.checked_sub(1).is_some_and(|sign| tokens.is_sign(sign, '[') && tokens.gap(sign) == Gap::Line);
-    let is_stamp = match said {
+    let is_stamp = match expression {
         Expression::Clock(..) | Expression::Epoch(_) => true,
         Expression::When(when) => {
             matches!(when.day, Day::Date(_)) && matches!(tokens.sign(at + 1), Some('-' | '/'))

@@ -32,6 +32,23 @@ fn countdowns_that_say_until_what() {
 }
 
 #[test]
+fn a_window_resets_within_its_own_length() {
+    let over = Some((0.0, true));
+    for text in [
+        "5-hour limit reached ∙ resets 3am", "5 hour limit reached. Your limit resets at 3am (UTC).",
+        "Your 5-hour session limit is used up.\nIt resets at 03:00.",
+    ] {
+        assert_eq!(read(text, "2026-11-18T06:00:00Z", "UTC"), over, "{text}: it ended three hours ago");
+        assert_eq!(read(text, "2026-11-18T00:00:00Z", "UTC"), Some((10_800.0, true)), "{text}");
+        assert_eq!(read(text, "2026-11-17T21:30:00Z", "UTC"), Some((19_800.0, true)), "{text}: rounded up");
+    }
+    check(&[
+        ("Limit reached, resets 3am", 54_000.0),
+        ("5-hour limit reached, resets Nov 18 at 3am", 226_800.0),
+    ]);
+}
+
+#[test]
 fn try_again() {
     check(&[
         ("Please try again in 1.5s. Visit https://example.com/5m to learn more.", 1.5),
@@ -65,7 +82,7 @@ fn try_again() {
 }
 
 #[test]
-fn wait_so_long() {
+fn requests_to_wait() {
     check(&[
         (
             "Rate limit of 10 per 60s exceeded for UserByModelByMinute. Please wait 27 seconds before retrying.",
@@ -285,7 +302,7 @@ fn what_states_no_wait() {
 }
 
 #[test]
-fn resets_are_told_from_requests_to_retry() {
+fn resets_are_distinguished_from_requests_to_retry() {
     for (text, reset) in [
         ("resets at 5pm", true),
         ("try again at 5pm", false),
@@ -313,14 +330,14 @@ fn the_first_wait_counts_but_of_resets_the_latest() {
 fn the_span_is_that_of_the_expression() {
     let zones = TimeZoneDatabase::bundled();
     let now = "2026-11-15T12:00:00[UTC]".parse().unwrap();
-    for (text, said) in [
+    for (text, expression) in [
         ("· resets 5:10pm (Europe/Paris).", "5:10pm (Europe/Paris)"),
         ("🦀 Please try again in 7m12s.", "7m12s"),
         ("请在 30 秒后重试", "30 秒"),
         ("\"retryDelay\": \"36s\"", "36s"),
     ] {
         let stated = stated_wait(text, Clock { now: &now, zones: &zones }).unwrap();
-        assert_eq!(&text[stated.span], said);
+        assert_eq!(&text[stated.span], expression);
     }
 }
 
@@ -342,7 +359,7 @@ fn a_large_hostile_text_is_read_in_time() {
     ];
     for piece in pieces {
         let text = piece.repeat(200_000 / piece.len());
-        assert!(stated_count(&text) <= MOST, "{piece}");
+        assert!(stated_count(&text) <= MAX_WAITS, "{piece}");
     }
 }
 
@@ -355,7 +372,7 @@ fn stated_count(text: &str) -> usize {
 proptest! {
     #[test]
     fn any_text_is_read_without_panic(text in ".{0,300}") {
-        prop_assert!(stated_count(&text) <= MOST);
+        prop_assert!(stated_count(&text) <= MAX_WAITS);
     }
 
     #[test]
@@ -374,8 +391,8 @@ proptest! {
         let zones = TimeZoneDatabase::bundled();
         let now = "2026-11-15T12:00:00[America/New_York]".parse().unwrap();
         for stated in stated_waits(&text, Clock { now: &now, zones: &zones }) {
-            prop_assert!(text.get(stated.span).is_some_and(|said| !said.is_empty()));
-            prop_assert!(stated.wait.after <= crate::wait::LONGEST);
+            prop_assert!(text.get(stated.span).is_some_and(|text| !text.is_empty()));
+            prop_assert!(stated.wait.after <= crate::wait::MAX_WAIT);
         }
     }
 }

@@ -283,7 +283,7 @@ impl Cutter<'_> {
         let from = self.folded.len();
         let rest = self.text.get(self.at..).unwrap_or("");
         let first = rest.chars().next().map_or(0, char::len_utf8);
-        let length = words::longest_cjk(rest).unwrap_or(first);
+        let length = words::cjk_word_length(rest).unwrap_or(first);
         self.folded.push_str(rest.get(..length).unwrap_or(""));
         self.push(Kind::Word, length, from);
     }

@@ -188,7 +188,7 @@ pub(super) const CJK: &[&str] = &[
 ];
 
 /// The length in bytes of the longest known word that `text` begins with.
-pub(super) fn longest_cjk(text: &str) -> Option<usize> {
+pub(super) fn cjk_word_length(text: &str) -> Option<usize> {
     CJK.iter().filter(|word| text.starts_with(**word)).map(|word| word.len()).max()
 }
 
@@ -206,8 +206,8 @@ mod tests {
 
     #[test]
     fn the_longest_word_wins() {
-        assert_eq!(longest_cjk("時間後"), Some("時間".len()));
-        assert_eq!(longest_cjk("時10分"), Some("時".len()));
-        assert_eq!(longest_cjk("猫"), None);
+        assert_eq!(cjk_word_length("時間後"), Some("時間".len()));
+        assert_eq!(cjk_word_length("時10分"), Some("時".len()));
+        assert_eq!(cjk_word_length("猫"), None);
     }
 }

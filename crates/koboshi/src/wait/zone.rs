@@ -1,7 +1,7 @@
 //! Zones as texts name them: `(Europe/Paris)`, `UTC`, `GMT+9`, `+09:00`, `PST`, `Pacific Time`, `北京时间`.
 //!
 //! Names with a slash are looked up in the database that was handed in, so aliases and daylight saving are
-//! its business. Abbreviations are fixed offsets, because that is what they say: `PST` in July is eight
+//! its job. Abbreviations are fixed offsets, because that is what they say: `PST` in July is eight
 //! hours behind UTC. `CST`, `IST` and `BST` have several meanings; the one that is commonest in messages of
 //! providers is taken (Chicago, India, London in summer). `PT` and "Pacific" name no offset but a place, so
 //! they follow its daylight saving.
@@ -14,7 +14,7 @@ use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 use super::token::Tokens;
 
 /// Zone names are short; anything longer is not looked up.
-const LONGEST_NAME: usize = 40;
+const MAX_NAME: usize = 40;
 
 /// The zone that begins at a token, in parentheses or not, and the token behind it.
 pub(super) fn zone_at(tokens: &Tokens<'_>, at: usize, zones: &TimeZoneDatabase) -> Option<(TimeZone, usize)> {
@@ -110,8 +110,8 @@ fn name_from<'t>(tokens: &Tokens<'t>, at: usize) -> Option<&'t str> {
     let start = tokens.get(at).filter(|_| !tokens.word(at).is_empty())?.span.start;
     let rest = tokens.text.get(start..)?;
     let is_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'_' | b'-' | b'+');
-    let length = rest.bytes().take(LONGEST_NAME + 1).take_while(is_name).count();
-    (1..=LONGEST_NAME).contains(&length).then(|| rest.get(..length)).flatten()
+    let length = rest.bytes().take(MAX_NAME + 1).take_while(is_name).count();
+    (1..=MAX_NAME).contains(&length).then(|| rest.get(..length)).flatten()
 }
 
 fn end_of(tokens: &Tokens<'_>, at: usize, name: &str) -> usize {

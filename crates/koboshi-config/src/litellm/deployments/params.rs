@@ -1,5 +1,7 @@
 //! `litellm_params` and `model_info` of one deployment.
 
+use koboshi::models::is_embedding;
+
 use super::super::note::{Level, Notes};
 use super::super::settings::TIMEOUT_WINS;
 use super::super::value::{
@@ -12,12 +14,17 @@ use crate::schema;
 use crate::tree::{Node, Raw};
 use crate::words::{Words, words};
 
-/// Keys that people write where a server asks for none.
+/// Placeholder keys for servers that need none.
 const NO_KEYS: &[&str] = &[
     "", "none", "null", "anything", "dummy", "fake", "fake-key", "empty", "no-key", "not-needed", "na", "n/a",
 ];
 
-/// Modes of a model that are served.
+const PLACEHOLDER: Words = words(
+    "looks like a placeholder, so no key is sent; if the server does expect it, set `keys` of the provider",
+    "仮の値とみなし、キーを送信しない設定にしました。サーバーが実際にこのキーを要求する場合は、プロバイダーの `keys` に設定してください",
+);
+
+/// Modes of a model that we serve.
 const SERVED: &[&str] = &["chat", "completion", "embedding", "responses"];
 
 /// Parameters that are read here.
@@ -70,7 +77,10 @@ const LEFT: &[(&[&str], Words)] = &[
             "input_cost_per_token", "output_cost_per_token", "input_cost_per_second", "max_budget",
             "budget_duration", "base_model", "litellm_trace_id", "tags",
         ],
-        words("Koboshi has no prices, budgets or tags", "Koboshi に料金、予算、タグの機能はありません"),
+        words(
+            "set prices in `models_file` and budgets under `keys`; Koboshi has no tags",
+            "料金は `models_file` で、予算は `keys` で設定してください。タグの機能はありません",
+        ),
     ),
     (
         &["azure_ad_token", "tenant_id", "client_id", "client_secret", "azure_username", "azure_password"],
@@ -167,6 +177,10 @@ pub(super) fn read(
     };
     rest(own, notes);
     let key = key(value("api_key"), &place);
+    let placeholder = value("api_key").filter(|node| string(node).is_some_and(|text| !text.is_empty()));
+    if let (Key::None, Some(node)) = (&key, placeholder) {
+        notes.add(line(node), "api_key", Level::Changed, PLACEHOLDER);
+    }
     let length = |name: &str, notes: &mut Notes| {
         let node = value(name)?;
         let found = seconds(node);
@@ -181,7 +195,9 @@ pub(super) fn read(
     let unary = length("timeout", notes).or_else(|| length("request_timeout", notes));
     let first_token = length("stream_timeout", notes);
     let (info, id) = info(get(node, "model_info"), notes);
+    let embeds = mode.as_deref() == Some("embedding") || is_embedding(&name);
     Some(Deployment {
+        embeds,
         line: value("api_key").map_or(at, line),
         group: group.to_owned(),
         model: name,
@@ -205,7 +221,7 @@ fn is_model(name: &str) -> bool {
         && !name.chars().any(|c| c.is_whitespace() || c.is_control() || c == '{' || c == '}')
 }
 
-fn key(node: Option<&Node>, place: &super::Place) -> Key {
+fn key(node: Option<&Node>, place: &super::ProviderPlace) -> Key {
     let vendor = place.vendor;
     if vendor.kind == ProviderKind::Vertex {
         return Key::None;
@@ -221,7 +237,7 @@ fn key(node: Option<&Node>, place: &super::Place) -> Key {
             Some(name) => Key::Variable(name.to_owned()),
             None => Key::Plain(text, wanted),
         },
-        // Another server than the vendor's own is not sent the vendor's key.
+        // The vendor's key is not sent to another server.
         None if vendor.kind == ProviderKind::Openai && place.base_url.as_deref() != vendor.base_url => {
             Key::None
         }
@@ -229,7 +245,7 @@ fn key(node: Option<&Node>, place: &super::Place) -> Key {
     }
 }
 
-/// Names what is not carried over.
+/// Notes what is not carried over.
 fn rest(own: &Node, notes: &mut Notes) {
     for (name, node) in entries(own).filter(|(name, _)| !READ.contains(name)) {
         if matches!(node.value, Raw::Null) {

@@ -1,4 +1,4 @@
-//! Where a deployment is: what two of them must have in common to belong to one provider of ours.
+//! The address of a deployment: deployments with the same one belong to one provider.
 
 use super::super::note::{Level, Notes};
 use super::super::value::{get, line, ours, string, variable};
@@ -10,7 +10,7 @@ use crate::words::{Words, text, words};
 
 /// The address of a provider, and what else its kind needs. Texts are as our file writes them.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ProviderPlace {
     pub(crate) vendor: Vendor,
     pub(crate) base_url: Option<String>,
     pub(crate) api_version: Option<String>,
@@ -19,12 +19,12 @@ pub(crate) struct Place {
     pub(crate) credentials: Option<String>,
 }
 
-/// Reads it from the parameters of a deployment; `value` gives the node of a parameter.
+/// Reads it from the parameters of a deployment; `value` returns the node of a parameter.
 pub(super) fn read<'n>(
     vendor: Vendor,
     value: impl Fn(&str) -> Option<&'n Node>,
     notes: &mut Notes,
-) -> Result<Place, Words> {
+) -> Result<ProviderPlace, Words> {
     let written = value("api_base").or_else(|| value("base_url"));
     let base_url = match written {
         Some(node) => address(vendor.kind, &string(node).unwrap_or_default())?,
@@ -32,8 +32,14 @@ pub(super) fn read<'n>(
         None if vendor.needs_address => return Err(NO_ADDRESS),
         None => vendor.base_url.map(str::to_owned),
     };
-    let mut place =
-        Place { vendor, base_url, api_version: None, project: None, location: None, credentials: None };
+    let mut place = ProviderPlace {
+        vendor,
+        base_url,
+        api_version: None,
+        project: None,
+        location: None,
+        credentials: None,
+    };
     let text = |name: &str| value(name).and_then(string);
     let checked = |key: &str, text: String, reason: Words| {
         if variable(&text).is_some() || fits(key, &text) { Ok(ours(&text)) } else { Err(reason) }
@@ -76,7 +82,7 @@ fn credentials(node: Option<&Node>, notes: &mut Notes) -> Result<String, Words> 
     }
 }
 
-/// An address as our file writes it: with the path that LiteLLM adds by itself, and without the one that we add.
+/// An address as our file writes it: with the path that LiteLLM adds, and without the one that we add.
 fn address(kind: ProviderKind, written: &str) -> Result<Option<String>, Words> {
     if written.is_empty() {
         return Ok(None);

@@ -1,9 +1,9 @@
-//! `breaker`: when a target that keeps failing is left alone.
+//! `breaker`: when a target that keeps failing is no longer asked.
 
 use std::time::Duration;
 
 use koboshi::breaker::{
-    BreakerPolicy, LARGEST_WINDOW, LONGEST_STREAK, LONGEST_WINDOW, SlowPolicy, Span, WindowPolicy,
+    BreakerPolicy, MAX_STREAK, MAX_WINDOW_CALLS, MAX_WINDOW_TIME, SlowPolicy, Span, WindowPolicy,
 };
 
 use super::super::{Field, Key, Range};
@@ -19,10 +19,10 @@ const PRESETS: [(&str, BreakerPolicy); 3] = [
     ("both", BreakerPolicy::BOTH),
 ];
 
-/// The share of slow calls that opens a breaker, where only their length is set.
+/// The default share of slow calls that opens a breaker, where only their length is set.
 const SLOW_RATE: f64 = 0.5;
 
-/// Changes the window; a preset that has none gets the one of the design first.
+/// Changes the window; a preset without one gets the default window first.
 fn with_window(config: &mut Config, change: impl FnOnce(&mut WindowPolicy)) {
     config.breaker.window = config.breaker.window.or(BreakerPolicy::WINDOW.window);
     if let Some(window) = &mut config.breaker.window {
@@ -30,7 +30,7 @@ fn with_window(config: &mut Config, change: impl FnOnce(&mut WindowPolicy)) {
     }
 }
 
-/// Changes what a slow call is; until its length is set, a slow call of no length is refused by the core.
+/// Changes what a slow call is; until its length is set, the core refuses a slow call of zero length.
 fn with_slow(config: &mut Config, change: impl FnOnce(&mut SlowPolicy)) {
     with_window(config, |window| {
         change(window.slow.get_or_insert(SlowPolicy::new(Duration::ZERO, SLOW_RATE)));
@@ -69,14 +69,14 @@ pub(super) fn keys() -> Vec<Key> {
         ),
         optional_count(
             "breaker.consecutive_failures",
-            Range::of(1, LONGEST_STREAK as u64),
+            Range::of(1, MAX_STREAK as u64),
             optional_count_at!(breaker.consecutive),
             "Number of failures in a row that opens the breaker",
         ),
         section("breaker.window", "Opens the breaker by the share of failed or slow calls"),
         count(
             "breaker.window.calls",
-            Range::of(1, LARGEST_WINDOW as u64),
+            Range::of(1, MAX_WINDOW_CALLS as u64),
             window!(
                 window => match window.span { Span::Calls(calls) => Some(u64::from(calls)), _ => None },
                 calls => window.span = Span::Calls(narrow(calls))
@@ -85,7 +85,7 @@ pub(super) fn keys() -> Vec<Key> {
         ),
         length(
             "breaker.window.time",
-            Range::of(INSTANT, LONGEST_WINDOW),
+            Range::of(INSTANT, MAX_WINDOW_TIME),
             window!(
                 window => match window.span { Span::Time(length) => Some(length), _ => None },
                 length => window.span = Span::Time(length)
@@ -95,7 +95,7 @@ pub(super) fn keys() -> Vec<Key> {
         count(
             "breaker.window.min_calls",
             SOME_COUNT,
-            window!(window => Some(u64::from(window.least_calls)), calls => window.least_calls = narrow(calls)),
+            window!(window => Some(u64::from(window.min_calls)), calls => window.min_calls = narrow(calls)),
             "Minimum number of calls before the breaker may open; at most `calls`",
         ),
         number(
@@ -177,7 +177,7 @@ pub(super) fn keys() -> Vec<Key> {
         length(
             "breaker.probe.timeout",
             SOME_LENGTH,
-            at!(breaker.probe.longest),
+            at!(breaker.probe.timeout),
             "A probe without a result after this time counts as lost",
         ),
         optional_length(

@@ -1,4 +1,4 @@
-//! Short names for the rows, so that a section of the table reads like one.
+//! Short names for the rows, so that the table is readable.
 
 use std::time::Duration;
 
@@ -7,16 +7,16 @@ use super::super::{Field, Form, Key, Range, Shape};
 use crate::secret::Secret;
 use crate::words::{Words, words};
 
-/// Where nothing is set and nothing stands in its place.
+/// The text for an unset key without a replacement.
 pub(super) const NONE: Words = words("none", "なし");
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// Nothing waits longer than a year.
+/// The longest length of time.
 pub(super) const YEAR: Duration = DAY.saturating_mul(365);
-/// The shortest length that is more than nothing: the file speaks in milliseconds.
+/// The shortest length above zero: the file uses milliseconds.
 pub(super) const INSTANT: Duration = Duration::from_millis(1);
 pub(super) const ANY_LENGTH: Range<Duration> = Range::of(Duration::ZERO, YEAR);
 pub(super) const SOME_LENGTH: Range<Duration> = Range::of(INSTANT, YEAR);
-/// What one request may take.
+/// The range for times of one request.
 pub(super) const UP_TO_A_DAY: Range<Duration> = Range::of(INSTANT, DAY);
 pub(super) const AT_MOST_A_DAY: Range<Duration> = Range::of(Duration::ZERO, DAY);
 pub(super) const ANY_COUNT: Range<u64> = Range::of(0, u32::MAX as u64);
@@ -77,7 +77,7 @@ macro_rules! word_at {
     };
 }
 
-/// A field of an entry that may not be set.
+/// An optional field of an entry.
 macro_rules! of_entry {
     ($map:ident, $($name:ident).+) => {
         $crate::schema::Field {
@@ -91,7 +91,7 @@ macro_rules! of_entry {
     };
 }
 
-/// A field of an entry that always has a value.
+/// A required field of an entry.
 macro_rules! always_of_entry {
     ($map:ident, $($name:ident).+) => {
         $crate::schema::Field {
@@ -120,66 +120,47 @@ macro_rules! entries {
     };
 }
 
-/// How long a provider or a model may take: a section of an entry and its keys.
+/// The time limits of a provider or a model: a section of an entry and its keys.
 macro_rules! timeouts {
     ($map:ident, $section:literal, $unset:literal, $unset_ja:literal) => {
+        $crate::schema::keys::build::timeouts! { @keys $map, $section, $unset, $unset_ja;
+            connect "Time to open a connection",
+            first_token "Time until the first token of a stream",
+            idle "Time between two chunks of a stream",
+            unary "Time until the response of a request without streaming begins",
+            total "Time until the whole response is there",
+        }
+    };
+    (@keys $map:ident, $section:literal, $unset:literal, $unset_ja:literal; $($key:ident $about:literal,)+) => {
         [
             $crate::schema::keys::build::section(concat!($section, ".timeouts"), "Timeouts of one attempt"),
-            $crate::schema::keys::build::length(
-                concat!($section, ".timeouts.connect"),
+            $($crate::schema::keys::build::length(
+                concat!($section, ".timeouts.", stringify!($key)),
                 $crate::schema::keys::build::UP_TO_A_DAY,
-                $crate::schema::keys::build::of_entry!($map, timeouts.connect),
-                "Time to open a connection",
+                $crate::schema::keys::build::of_entry!($map, timeouts.$key),
+                $about,
             )
-            .unset($unset, $unset_ja),
-            $crate::schema::keys::build::length(
-                concat!($section, ".timeouts.first_token"),
-                $crate::schema::keys::build::UP_TO_A_DAY,
-                $crate::schema::keys::build::of_entry!($map, timeouts.first),
-                "Time until the first token of a stream",
-            )
-            .unset($unset, $unset_ja),
-            $crate::schema::keys::build::length(
-                concat!($section, ".timeouts.idle"),
-                $crate::schema::keys::build::UP_TO_A_DAY,
-                $crate::schema::keys::build::of_entry!($map, timeouts.idle),
-                "Time between two chunks of a stream",
-            )
-            .unset($unset, $unset_ja),
-            $crate::schema::keys::build::length(
-                concat!($section, ".timeouts.unary"),
-                $crate::schema::keys::build::UP_TO_A_DAY,
-                $crate::schema::keys::build::of_entry!($map, timeouts.whole),
-                "Time until the response of a request without streaming begins",
-            )
-            .unset($unset, $unset_ja),
-            $crate::schema::keys::build::length(
-                concat!($section, ".timeouts.total"),
-                $crate::schema::keys::build::UP_TO_A_DAY,
-                $crate::schema::keys::build::of_entry!($map, timeouts.total),
-                "Time until the whole response is there",
-            )
-            .unset($unset, $unset_ja),
+            .unset($unset, $unset_ja),)+
         ]
     };
 }
 
 pub(super) use {always_of_entry, at, count_at, entries, of_entry, optional_count_at, timeouts, word_at};
 
-/// Ranges end before this matters.
+/// Narrows a count; ranges end before this matters.
 pub(super) fn narrow(count: u64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 impl Key {
-    /// Says what holds when nothing is set.
+    /// Sets the text for an unset key.
     pub(super) fn unset(self, en: &'static str, ja: &'static str) -> Self {
         Self { unset: words(en, ja), ..self }
     }
 }
 
 pub(super) const fn section(path: &'static str, meaning: &'static str) -> Key {
-    Key { path, shape: Shape::Section { word: None }, meaning, unset: NONE }
+    Key { path, shape: Shape::Section { word: None, short: None }, meaning, unset: NONE }
 }
 
 pub(super) const fn length(
@@ -260,7 +241,18 @@ pub(super) const fn texts(
     field: Field<Vec<String>>,
     meaning: &'static str,
 ) -> Key {
-    Key { path, shape: Shape::Texts { form, range, field }, meaning, unset: NONE }
+    Key { path, shape: Shape::Texts { form, range, single: false, field }, meaning, unset: NONE }
+}
+
+/// One text, or a list of them.
+pub(super) const fn text_or_texts(
+    path: &'static str,
+    form: Form,
+    range: Range<u64>,
+    field: Field<Vec<String>>,
+    meaning: &'static str,
+) -> Key {
+    Key { path, shape: Shape::Texts { form, range, single: true, field }, meaning, unset: NONE }
 }
 
 pub(super) const fn secret(

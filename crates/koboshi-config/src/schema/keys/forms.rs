@@ -1,8 +1,9 @@
-//! What the texts of the gateway's keys must look like: as code, as a pattern for editors, and in words.
+//! The required forms of texts: as code, as a pattern for editors, and in words.
 //!
-//! Patterns and code are held against each other by a test. Addresses are narrower than the standards: what is refused here
-//! would be refused later by the client that uses it, with less to say about why.
+//! A test compares patterns and code. Addresses are narrower than the standards: what is refused here
+//! would be refused later by the client that uses it, with a worse message.
 
+use crate::agents::{AUTO, OFF};
 use std::net::SocketAddr;
 
 use koboshi::models::Effort;
@@ -12,7 +13,7 @@ use crate::gateway::ProviderDialect;
 use crate::size;
 use crate::words::{Words, words};
 
-/// Characters that cannot be seen: controls, marks of direction, spaces without width.
+/// Invisible characters: controls, direction marks, spaces without width.
 macro_rules! unseen {
     () => {
         r"\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"
@@ -43,8 +44,8 @@ fn is_seen(c: char) -> bool {
     !c.is_control() && !unseen
 }
 
-fn has_length(text: &str, most: usize) -> bool {
-    !text.is_empty() && text.chars().count() <= most
+fn has_length(text: &str, max: usize) -> bool {
+    !text.is_empty() && text.chars().count() <= max
 }
 
 fn no_hint(_: &str) -> Option<Words> {
@@ -53,7 +54,7 @@ fn no_hint(_: &str) -> Option<Words> {
 
 /// A name for people or of other programs.
 pub(super) const NAME: Form = Form {
-    said: words(
+    description: words(
         "1 to 200 printable characters without a space at its ends",
         "前後に空白のない、表示できる 1〜200 文字",
     ),
@@ -64,7 +65,7 @@ pub(super) const NAME: Form = Form {
 
 /// The name of a provider: it is the first part of `provider/model`.
 pub(super) const PROVIDER: Form = Form {
-    said: words(
+    description: words(
         "1 to 200 small letters, digits, `_` and `-`, a letter or digit first",
         "英小文字、数字、`_`、`-` からなる 1〜200 文字（先頭は英小文字か数字）",
     ),
@@ -83,7 +84,7 @@ fn is_provider(text: &str) -> bool {
 
 /// A target of a chain.
 pub(super) const TARGET: Form = Form {
-    said: words(
+    description: words(
         "`provider/model`, where `{model}` stands for what the client asked for",
         "`provider/model` の形（`{model}` はクライアントが指定したモデル名）",
     ),
@@ -125,9 +126,9 @@ fn about_target(text: &str) -> Option<Words> {
     ))
 }
 
-/// The models that an entry of `models` is about.
+/// The models that an entry of `models` applies to.
 pub(super) const MODELS: Form = Form {
-    said: words(
+    description: words(
         "`provider/model`, where `*` stands for anything", "`provider/model` の形（`*` は任意の文字列）",
     ),
     pattern: concat!("^[a-z0-9*][a-z0-9_*-]{0,199}/[^\\s", unseen!(), "]{1,200}$"),
@@ -146,9 +147,9 @@ pub(super) const MODELS: Form = Form {
     },
 };
 
-/// A word that says how hard to think.
+/// A level of thinking.
 pub(super) const EFFORT: Form = Form {
-    said: words(
+    description: words(
         "`none`, `minimal`, `low`, `medium`, `high` or `xhigh`",
         "`none`、`minimal`、`low`、`medium`、`high`、`xhigh` のいずれか",
     ),
@@ -159,7 +160,7 @@ pub(super) const EFFORT: Form = Form {
 
 /// An address that requests are sent to.
 pub(super) const URL: Form = Form {
-    said: words("an address such as `https://host/v1`", "`https://host/v1` のような URL"),
+    description: words("an address such as `https://host/v1`", "`https://host/v1` のような URL"),
     pattern: concat!("^https?://", host!(), "(:", port!(), r")?(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?$"),
     holds: is_url,
     hint: |text| {
@@ -215,9 +216,9 @@ fn is_port(text: &str) -> bool {
     is_number && (text == "0" || !text.starts_with('0'))
 }
 
-/// A name that may stand in `Host`.
+/// An allowed name in `Host`.
 pub(super) const HOST: Form = Form {
-    said: words("the name of a host such as `koboshi.example`", "`koboshi.example` のようなホスト名"),
+    description: words("the name of a host such as `koboshi.example`", "`koboshi.example` のようなホスト名"),
     pattern: concat!("^", host!(), "$"),
     holds: is_host,
     hint: |text| {
@@ -228,9 +229,9 @@ pub(super) const HOST: Form = Form {
     },
 };
 
-/// A web page that may call.
+/// The origin of a web page that may call.
 pub(super) const ORIGIN: Form = Form {
-    said: words("an origin such as `https://app.example`", "`https://app.example` のようなオリジン"),
+    description: words("an origin such as `https://app.example`", "`https://app.example` のようなオリジン"),
     pattern: concat!("^[a-z][a-z0-9+.-]{0,30}://", host!(), "(:", port!(), ")?$"),
     holds: |text| {
         text.split_once("://").is_some_and(|(scheme, server)| {
@@ -256,9 +257,9 @@ pub(super) const ORIGIN: Form = Form {
     },
 };
 
-/// Where to listen.
+/// The listen address.
 pub(super) const LISTEN: Form = Form {
-    said: words(
+    description: words(
         "an address and a port such as `127.0.0.1:4141`", "`127.0.0.1:4141` のようなアドレスとポート",
     ),
     pattern: concat!(
@@ -300,7 +301,7 @@ pub(super) const LISTEN: Form = Form {
 
 /// An amount of memory.
 pub(super) const SIZE: Form = Form {
-    said: words("a size such as `128MiB` or `2GiB`", "`128MiB` や `2GiB` のようなサイズ"),
+    description: words("a size such as `128MiB` or `2GiB`", "`128MiB` や `2GiB` のようなサイズ"),
     pattern: "^[1-9][0-9]{0,11}(KiB|MiB|GiB)$",
     holds: |text| size::bytes(text).is_some(),
     hint: |_| {
@@ -313,7 +314,7 @@ pub(super) const SIZE: Form = Form {
 
 /// The hash of a key.
 pub(super) const SHA256: Form = Form {
-    said: words("the SHA-256 of a key, 64 hexadecimal digits", "キーの SHA-256（16 進数 64 桁）"),
+    description: words("the SHA-256 of a key, 64 hexadecimal digits", "キーの SHA-256（16 進数 64 桁）"),
     pattern: "^[0-9A-Fa-f]{64}$",
     holds: |text| text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
     hint: |_| {
@@ -324,9 +325,9 @@ pub(super) const SHA256: Form = Form {
     },
 };
 
-/// A key of a provider: it goes into a header.
+/// A key of a provider: it is sent in a header.
 pub(super) const KEY: Form = Form {
-    said: words("1 to 4096 visible ASCII characters", "空白を含まない ASCII 文字 1〜4096 文字"),
+    description: words("1 to 4096 visible ASCII characters", "空白を含まない ASCII 文字 1〜4096 文字"),
     pattern: r"^[\u0021-\u007e]{1,4096}$",
     holds: |text| (1..=4096).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic()),
     hint: |text| match text {
@@ -341,9 +342,9 @@ pub(super) const KEY: Form = Form {
     },
 };
 
-/// What a provider speaks.
+/// A dialect of a provider.
 pub(super) const DIALECT: Form = Form {
-    said: words(
+    description: words(
         "`chat`, `responses`, `messages` or `gemini`",
         "`chat`、`responses`、`messages`、`gemini` のいずれか",
     ),
@@ -359,25 +360,27 @@ pub(super) const DIALECT: Form = Form {
     },
 };
 
-/// A version of Azure's interface: it goes into the query.
+/// A version of Azure's API: it is part of the query.
 pub(super) const API_VERSION: Form = Form {
-    said: words("a version such as `2024-10-21`", "`2024-10-21` のようなバージョン"),
+    description: words("a version such as `2024-10-21`", "`2024-10-21` のようなバージョン"),
     pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
     holds: |text| is_word(text, 64, "._-"),
     hint: no_hint,
 };
 
-/// A project of Google's cloud: it goes into the path.
+/// A project of Google's cloud: it is part of the path.
 pub(super) const PROJECT: Form = Form {
-    said: words("the id of a project such as `my-project-1`", "`my-project-1` のようなプロジェクト ID"),
+    description: words(
+        "the id of a project such as `my-project-1`", "`my-project-1` のようなプロジェクト ID",
+    ),
     pattern: "^[A-Za-z0-9][A-Za-z0-9._:-]{0,99}$",
     holds: |text| is_word(text, 100, "._:-"),
     hint: no_hint,
 };
 
-/// A region of Google's cloud: it goes into the host and the path.
+/// A region of Google's cloud: it is part of the host and the path.
 pub(super) const LOCATION: Form = Form {
-    said: words(
+    description: words(
         "a region such as `europe-west1`, or `global`",
         "`europe-west1` のようなリージョン、または `global`",
     ),
@@ -393,23 +396,40 @@ pub(super) const LOCATION: Form = Form {
     },
 };
 
-fn is_word(text: &str, most: usize, also: &str) -> bool {
-    (1..=most).contains(&text.len())
+fn is_word(text: &str, max: usize, also: &str) -> bool {
+    (1..=max).contains(&text.len())
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || also.contains(c))
 }
 
+/// The gateway of an agent.
+pub(super) const GATEWAY: Form = Form {
+    description: words(
+        "`auto`, `off` or an address such as `http://host:4141`",
+        "`auto`、`off`、または `http://host:4141` のような URL",
+    ),
+    pattern: concat!(
+        "^(auto|off|https?://",
+        host!(),
+        "(:",
+        port!(),
+        r")?(/[A-Za-z0-9._~!$&'()*+,;=:@%/-]*)?)$"
+    ),
+    holds: |text| matches!(text, AUTO | OFF) || is_url(text),
+    hint: no_hint,
+};
+
 /// A part of a command.
 pub(super) const ARGUMENT: Form = Form {
-    said: words("1 to 4096 characters without line breaks", "改行を含まない 1〜4096 文字"),
+    description: words("1 to 4096 characters without line breaks", "改行を含まない 1〜4096 文字"),
     pattern: r"^[^\u0000-\u001f\u007f]{1,4096}$",
     holds: |text| has_length(text, 4096) && !text.contains(|c: char| c.is_ascii_control()),
     hint: no_hint,
 };
 
-/// The name of an agent: `agent/project` must have one reading, and it is a folder.
+/// The name of an agent: `agent/project` must be unambiguous, and it is a folder.
 pub(super) const AGENT: Form = Form {
-    said: words(
+    description: words(
         "1 to 100 letters, digits, `_`, `-` and `.`, a letter or digit first",
         "英数字、`_`、`-`、`.` からなる 1〜100 文字（先頭は英数字）",
     ),
@@ -428,7 +448,7 @@ fn is_agent(text: &str) -> bool {
 
 /// A word of an agent's command: a prompt may have many lines.
 pub(super) const WORD: Form = Form {
-    said: words("1 or more characters", "1 文字以上"),
+    description: words("1 or more characters", "1 文字以上"),
     pattern: r"^[^\u0000]+$",
     holds: |text| !text.is_empty() && !text.contains('\0'),
     hint: no_hint,
@@ -436,7 +456,7 @@ pub(super) const WORD: Form = Form {
 
 /// A variable with its value.
 pub(super) const VARIABLE: Form = Form {
-    said: words("`NAME=value` without line breaks", "`NAME=value` の形（改行なし）"),
+    description: words("`NAME=value` without line breaks", "`NAME=value` の形（改行なし）"),
     pattern: r"^[A-Za-z_][A-Za-z0-9_]{0,199}=[^\u0000-\u001f\u007f]{0,4096}$",
     holds: |text| {
         text.split_once('=').is_some_and(|(name, value)| {
@@ -450,7 +470,7 @@ pub(super) const VARIABLE: Form = Form {
 
 /// The name of a variable.
 pub(super) const VARIABLE_NAME: Form = Form {
-    said: words(
+    description: words(
         "1 to 200 letters, digits and `_`, no digit first",
         "英数字と `_` からなる 1〜200 文字（先頭は数字以外）",
     ),
@@ -466,16 +486,34 @@ fn is_variable(name: &str) -> bool {
 
 /// When an agent is wanted.
 pub(super) const WHEN: Form = Form {
-    said: words(
-        "`always`, `once`, `asked`, or `every` and a length of time such as `every 10m`",
-        "`always`、`once`、`asked`、または `every 10m` のような `every` と時間の長さ",
+    description: words(
+        "`always`, `once`, `every` and a length of time such as `every 10m`, or a cron schedule such as `0 3 * * 1-5`",
+        "`always`、`once`、`every 10m` のような `every` と時間の長さ、または `0 3 * * 1-5` のような cron 形式",
     ),
-    pattern: "^(always|once|asked|every [1-9][0-9]{0,8}(ms|s|m|h|d))$",
+    pattern: "^(always|once|every [1-9][0-9]{0,8}(ms|s|m|h|d)|[0-9A-Za-z*/,?#-]{1,60}( [0-9A-Za-z*/,?#-]{1,60}){4}( [A-Za-z0-9+/_-]{1,60})?)$",
     holds: |text| {
-        matches!(text, "always" | "once" | "asked") || text.strip_prefix("every ").is_some_and(is_length)
+        matches!(text, "always" | "once")
+            || text.strip_prefix("every ").is_some_and(is_length)
+            || is_cron(text)
     },
     hint: no_hint,
 };
+
+/// Five fields and perhaps a zone; whether the times exist is known where the schedule is used.
+fn is_cron(text: &str) -> bool {
+    let words: Vec<&str> = text.split(' ').collect();
+    let word = |text: &str, more: &str| {
+        (1..=60).contains(&text.len()) && text.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+    };
+    match words.split_at_checked(5) {
+        Some((fields, zone)) => {
+            zone.len() <= 1
+                && fields.iter().all(|field| word(field, "*/,?#-"))
+                && zone.iter().all(|zone| word(zone, "+/_-"))
+        }
+        None => false,
+    }
+}
 
 fn is_length(text: &str) -> bool {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

@@ -1,8 +1,8 @@
-//! `guard`: how often what may repeat, for all tools and for single ones.
+//! `guard`: how often calls may repeat, for all tools and for single ones.
 
 use koboshi::guard::{Act, Effect, LOOK_BACK, Rule, RulePolicy, ToolPolicy};
 
-use super::super::{Entries, Field, Key, Range, Shape, Stand};
+use super::super::{Entries, Field, Key, Placeholder, Range, Shape};
 use super::build::{NONE, SOME_COUNT, at, count, count_at, flag, narrow, section, word};
 use super::forms::NAME;
 use crate::config::Config;
@@ -10,7 +10,7 @@ use crate::gateway::GuardMode;
 
 const ACTS: &[&str] = &["off", "note", "stop"];
 const EFFECTS: &[&str] = &["looks", "waits", "changes", "ends"];
-/// What is looked back on; a first time is no repetition.
+/// The range of repetitions that are remembered; a first call is no repetition.
 const REPEATS: Range<u64> = Range::of(2, LOOK_BACK as u64);
 
 fn act_name(act: Act) -> &'static str {
@@ -41,7 +41,8 @@ macro_rules! rule {
             Key {
                 path: concat!("guard.", stringify!($name)),
                 shape: Shape::Section {
-                    word: Some(Stand { word: "off", set: |c, _| c.guard.policy.$name.act = Act::Off }),
+                    word: Some(Placeholder { word: "off", set: |c, _| c.guard.policy.$name.act = Act::Off }),
+                    short: None,
                 },
                 meaning: $meaning,
                 unset: NONE,
@@ -69,7 +70,7 @@ macro_rules! rule {
     };
 }
 
-/// What a tool has of its own for a rule. A tool that is `free` says so in one word.
+/// A tool's own rule. For a `free` tool one word stands for all rules.
 fn own(config: &Config, tool: &str, rule: Rule) -> Option<RulePolicy> {
     let tool = config.guard.policy.tools.get(tool)?;
     if is_free(tool) { None } else { tool.rules.get(&rule).copied() }
@@ -79,7 +80,7 @@ fn is_free(tool: &ToolPolicy) -> bool {
     tool.rules == ToolPolicy::free().rules
 }
 
-/// Changes a rule of a tool; what is not said is as for all tools.
+/// Changes a rule of a tool; other settings are those of all tools.
 fn with_own(config: &mut Config, tool: &str, rule: Rule, change: impl FnOnce(&mut RulePolicy)) {
     let general = config.guard.policy.rule(rule, "");
     let Some(tool) = config.guard.policy.tools.get_mut(tool) else { return };
@@ -97,10 +98,11 @@ macro_rules! tool_rule {
             Key {
                 path: concat!("guard.tools.*.", $name),
                 shape: Shape::Section {
-                    word: Some(Stand {
+                    word: Some(Placeholder {
                         word: "off",
                         set: |c, tool| with_own(c, tool, Rule::$rule, |own| own.act = Act::Off),
                     }),
+                    short: None,
                 },
                 meaning: $meaning,
                 unset: NONE,
@@ -113,7 +115,7 @@ macro_rules! tool_rule {
                         let own = own(c, tool, Rule::$rule).filter(|own| *own != RulePolicy::OFF);
                         own.map(|own| u64::from(own.limit))
                     },
-                    // Who sets a limit wants the rule; `act` comes after this and may still turn it off.
+                    // A user who sets a limit wants the rule; `act` comes after this and may still turn it off.
                     set: |c, tool, limit| {
                         if let Some(limit) = limit {
                             with_own(c, tool, Rule::$rule, |own| {

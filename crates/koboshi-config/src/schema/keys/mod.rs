@@ -1,17 +1,19 @@
-//! The rows of the table. They are applied from top to bottom: a preset comes before what refines it, the longest
-//! rest before the rests that must fit under it.
+//! The rows of the table. They are applied from top to bottom: a preset comes before the keys that refine it, the maximum
+//! cooldown before the cooldowns that must fit under it.
 
 mod agents;
 mod breaker;
 mod build;
+mod cooldowns;
 mod forms;
 mod guard;
 mod models;
 mod providers;
 mod requests;
-mod rests;
 mod routes;
 mod serve;
+mod sessions;
+mod spend;
 mod store;
 
 use std::sync::LazyLock;
@@ -26,16 +28,20 @@ pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     [
         serve::serve(),
         serve::keys(),
+        spend::budgets(),
+        serve::admin(),
+        spend::spend(),
         providers::providers(),
         routes::routes(),
         models::models(),
         routes::tool_calls(),
         guard::keys(),
         routes::degrade(),
+        sessions::keys(),
         requests::keys(),
         breaker::keys(),
-        rests::gate(),
-        rests::cooldown(),
+        cooldowns::gate(),
+        cooldowns::cooldown(),
         agents::agents(),
         store::keys(),
         serve::telling(),
@@ -76,7 +82,7 @@ fn top() -> Vec<Key> {
             path: "code_prefix",
             shape: Shape::Text {
                 form: Form {
-                    said: words(
+                    description: words(
                         "1 to 16 letters and digits, a letter first", "英字で始まる英数字 1〜16 文字",
                     ),
                     pattern: "^[A-Za-z][A-Za-z0-9]{0,15}$",

@@ -7,9 +7,9 @@ use super::build::{NONE, count, entries, flag, of_entry, section, texts, timeout
 use super::forms::{EFFORT, MODELS};
 use crate::gateway::ModelConfig;
 
-/// Tokens: a number that must fit into what the dialects can say.
+/// Tokens: a number that all dialects can express.
 const TOKENS: Range<u64> = Range::of(1, u32::MAX as u64);
-/// The same where none is a number too.
+/// The same including zero.
 const FROM_NONE: Range<u64> = Range::of(0, u32::MAX as u64);
 
 /// A fact that is one of a few words.
@@ -23,6 +23,13 @@ macro_rules! word_of {
                 }
             },
         }
+    };
+}
+
+/// A fact that is true or false.
+macro_rules! fact {
+    ($key:ident, $meaning:literal) => {
+        flag(concat!("models.*.", stringify!($key)), of_entry!(models, facts.$key), $meaning)
     };
 }
 
@@ -51,7 +58,7 @@ pub(super) fn models() -> Vec<Key> {
     keys
 }
 
-/// What they can do.
+/// Their abilities.
 fn abilities() -> Vec<Key> {
     vec![
         count(
@@ -66,15 +73,11 @@ fn abilities() -> Vec<Key> {
             of_entry!(models, facts.max_output_tokens),
             "Maximum number of output tokens",
         ),
-        flag("models.*.tools", of_entry!(models, facts.tools), "Supports tool calls"),
-        flag("models.*.images", of_entry!(models, facts.images), "Accepts images"),
-        flag("models.*.json", of_entry!(models, facts.json), "Supports JSON output"),
-        flag(
-            "models.*.prefill",
-            of_entry!(models, facts.prefill),
-            "Continues an answer whose beginning is given as the last message",
-        ),
-        flag("models.*.reasoning", of_entry!(models, facts.reasoning), "Is a reasoning model"),
+        fact!(tools, "Supports tool calls"),
+        fact!(images, "Accepts images"),
+        fact!(json, "Supports JSON output"),
+        fact!(prefill, "Continues an answer whose beginning is given as the last message"),
+        fact!(reasoning, "Is a reasoning model"),
     ]
 }
 
@@ -85,7 +88,7 @@ fn parameters() -> Vec<Key> {
             "models.*.thinking",
             Thinking::NAMES,
             word_of!(Thinking, thinking),
-            "Messages and Gemini APIs: how the model is told to think",
+            "Messages and Gemini APIs: how a request asks for thinking",
         ),
         count(
             "models.*.min_thinking_tokens",
@@ -124,40 +127,15 @@ fn parameters() -> Vec<Key> {
             word_of!(Sampling, sampling),
             "OpenAI and the Messages API: which of `temperature` and `top_p` are sent: both, one of them, or none",
         ),
-        flag(
-            "models.*.structured_outputs",
-            of_entry!(models, facts.structured_outputs),
-            "Messages API: follows a JSON Schema in answers and tool calls",
+        fact!(structured_outputs, "Messages API: follows a JSON Schema in answers and tool calls"),
+        fact!(parallel_tool_calls, "OpenAI: accepts the parameter `parallel_tool_calls`"),
+        fact!(reasoning_with_tools, "OpenAI, chat completions: calls tools while it reasons"),
+        fact!(
+            reasoning_content,
+            "OpenAI-compatible servers: wants `reasoning_content` back with its tool calls"
         ),
-        flag(
-            "models.*.parallel_tool_calls",
-            of_entry!(models, facts.parallel_tool_calls),
-            "OpenAI: accepts the parameter `parallel_tool_calls`",
-        ),
-        flag(
-            "models.*.reasoning_with_tools",
-            of_entry!(models, facts.reasoning_with_tools),
-            "OpenAI, chat completions: calls tools while it reasons",
-        ),
-        flag(
-            "models.*.reasoning_content",
-            of_entry!(models, facts.reasoning_content),
-            "OpenAI-compatible servers: wants `reasoning_content` back with its tool calls",
-        ),
-        flag(
-            "models.*.responses_api",
-            of_entry!(models, facts.responses_api),
-            "OpenAI: the Responses API is used for clients of other vendors' dialects",
-        ),
-        flag(
-            "models.*.json_with_tools",
-            of_entry!(models, facts.json_with_tools),
-            "Gemini: supports JSON output together with tools",
-        ),
-        flag(
-            "models.*.images_in_results",
-            of_entry!(models, facts.images_in_results),
-            "Gemini: accepts images inside of tool results",
-        ),
+        fact!(responses_api, "OpenAI: the Responses API is used for clients of other vendors' dialects"),
+        fact!(json_with_tools, "Gemini: supports JSON output together with tools"),
+        fact!(images_in_results, "Gemini: accepts images inside of tool results"),
     ]
 }

@@ -1,4 +1,4 @@
-//! `providers`: whom to ask.
+//! `providers`: the LLM providers.
 
 use super::super::{Field, Key, Range, Shape};
 use super::build::{NONE, always_of_entry, entries, of_entry, section, text, texts, timeouts, word};

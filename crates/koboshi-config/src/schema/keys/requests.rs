@@ -103,13 +103,13 @@ pub(super) fn keys() -> Vec<Key> {
         count(
             "request.max_reasks",
             ANY_COUNT,
-            count_at!(remedy.most_reasks),
+            count_at!(remedy.max_reasks),
             "How often the model is asked again after an invalid tool call",
         ),
         count(
             "request.max_trims",
             ANY_COUNT,
-            count_at!(remedy.most_trims),
+            count_at!(remedy.max_trims),
             "How often a request that exceeds the context window may be shortened; 0 disables it",
         ),
         texts(

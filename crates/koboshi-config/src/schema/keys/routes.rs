@@ -1,6 +1,6 @@
-//! `routes`, `tool_calls` and `degrade`: what happens to a request, and what is answered when nobody can.
+//! `routes`, `tool_calls` and `degrade`: how requests are routed, and lesser answers when no target can answer.
 
-use koboshi::args::DEEPEST;
+use koboshi::args::MAX_DEPTH;
 
 use super::super::{Field, Key, Range, Shape};
 use super::build::{
@@ -61,7 +61,7 @@ pub(super) fn routes() -> Vec<Key> {
         text(
             "routes.*.simple_model",
             TARGET,
-            of_entry!(routes, simple),
+            of_entry!(routes, simple_model),
             "A simpler model that answers when all targets of the chain have failed",
         )
         .unset("that of `degrade.simple_model`", "`degrade.simple_model` の値"),
@@ -108,13 +108,13 @@ pub(super) fn tool_calls() -> Vec<Key> {
         count(
             "tool_calls.max_bytes",
             SOME_COUNT,
-            size_at!(args.most_bytes),
+            size_at!(args.max_bytes),
             "Maximum size of the arguments of one call, in bytes; longer ones are rejected",
         ),
         count(
             "tool_calls.max_depth",
-            Range::of(1, DEEPEST as u64),
-            size_at!(args.most_depth),
+            Range::of(1, MAX_DEPTH as u64),
+            size_at!(args.max_depth),
             "Maximum nesting depth of the arguments",
         ),
         count(
@@ -156,15 +156,18 @@ pub(super) fn degrade() -> Vec<Key> {
         text(
             "degrade.simple_model",
             TARGET,
-            Field { get: |c, _| c.degrade.simple.clone(), set: |c, _, target| c.degrade.simple = target },
+            Field {
+                get: |c, _| c.degrade.simple_model.clone(),
+                set: |c, _, target| c.degrade.simple_model = target,
+            },
             "A simpler model that answers when all targets of a chain have failed",
         ),
         Key {
             path: "degrade.answers_file",
             shape: Shape::Path {
                 field: Field {
-                    get: |c, _| c.degrade.answers.clone(),
-                    set: |c, _, path| c.degrade.answers = path,
+                    get: |c, _| c.degrade.answers_file.clone(),
+                    set: |c, _, path| c.degrade.answers_file = path,
                 },
             },
             meaning: "File with static answers",

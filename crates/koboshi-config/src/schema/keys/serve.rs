@@ -1,4 +1,4 @@
-//! `serve`, `keys`, `admin`, `log` and `trace`: the gateway's own side.
+//! `serve`, `keys`, `admin`, `log` and `trace`: the gateway itself.
 
 use super::super::{Field, Key, Range, Shape};
 use super::build::{
@@ -48,6 +48,11 @@ pub(super) fn serve() -> Vec<Key> {
                 set: |c, _, origins| c.serve.origins = small(origins),
             },
             "Origins of web pages that may call the gateway",
+        ),
+        flag(
+            "serve.chat",
+            at!(serve.chat),
+            "Whether a small chat page is served at `/chat`; its own origin may then call the gateway",
         ),
         count(
             "serve.max_body_bytes",
@@ -127,7 +132,7 @@ pub(super) fn serve() -> Vec<Key> {
         length(
             "serve.first_byte_hold",
             AT_MOST_A_DAY,
-            at!(serve.hold),
+            at!(serve.first_byte_hold),
             "How long to wait for the first token before sending response headers and keep-alives. Until then, failures are invisible to the client; `0s` sends them at once",
         ),
         count(
@@ -140,7 +145,7 @@ pub(super) fn serve() -> Vec<Key> {
     ]
 }
 
-/// Names of hosts have no capitals.
+/// Converts host names to lower case.
 fn small(texts: Option<Vec<String>>) -> Vec<String> {
     texts.unwrap_or_default().iter().map(|text| text.to_ascii_lowercase()).collect()
 }
@@ -152,7 +157,7 @@ pub(super) fn keys() -> Vec<Key> {
             path: "keys.*",
             shape: entries!(
                 keys,
-                ClientKey { sha256: String::new(), tenant: None },
+                ClientKey::default(),
                 NAME,
                 required: &["sha256"],
                 short: None
@@ -180,6 +185,11 @@ pub(super) fn keys() -> Vec<Key> {
             "The tenant that requests with this key belong to",
         )
         .unset("the key's name", "キーの名前"),
+    ]
+}
+
+pub(super) fn admin() -> Vec<Key> {
+    vec![
         section("admin", "Access to the admin API under `/koboshi`"),
         secret(
             "admin.sha256",
@@ -222,6 +232,27 @@ pub(super) fn telling() -> Vec<Key> {
         )
         .unset("`pretty` on a terminal, else `json`", "端末では `pretty`、それ以外は `json`"),
         word("log.level", LEVELS, at!(log.level), "Lowest level that is written"),
+        section("log.errors", "A file for errors, besides the log"),
+        Key {
+            path: "log.errors.file",
+            shape: Shape::Path {
+                field: Field { get: |c, _| c.log.errors.clone(), set: |c, _, path| c.log.errors = path },
+            },
+            meaning: "A file that gets warnings and errors as JSON lines; a change needs a restart",
+            unset: NONE,
+        },
+        count(
+            "log.errors.max_bytes",
+            Range::of(4096, 1 << 40),
+            at!(log.errors_max_bytes),
+            "Size of the file at which it is renamed and a new one begins",
+        ),
+        count(
+            "log.errors.keep_files",
+            Range::of(0, 1000),
+            count_at!(log.errors_kept),
+            "Number of renamed files that are kept",
+        ),
         section("trace", "Export of OpenTelemetry traces"),
         Key {
             path: "trace.otlp",

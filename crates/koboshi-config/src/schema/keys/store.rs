@@ -1,17 +1,20 @@
-//! `store`: where what was learned is kept.
+//! `store`: where state is stored.
 
-use super::super::{Field, Form, Key, Range, Shape, Stand};
+use super::super::{Field, Form, Key, Placeholder, Range, Shape};
 use super::build::{NONE, at, count, count_at, section};
 use crate::config::StorePlace;
 use crate::words::{Words, words};
 
-/// What the address of a shared server looks like: over the network, or through a socket of this machine.
+/// The form of a shared server's address: over the network, or through a socket of this machine.
 const ADDRESS: &str = concat!(
-    r"^((redis|valkey)://([^/?#\u0000-\u001f]*@)?(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:<>\[\]^|\\]+)",
+    r"^((rediss?|valkeys?)://([^/?#\u0000-\u001f]*@)?(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:<>\[\]^|\\]+)",
     r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5]?[0-9]{1,4})?)?",
     r"(/[0-9]{0,9}/?)?([?#][^\u0000-\u001f]*)?",
     r"|(unix|redis\+unix|valkey\+unix):///[^\u0000-\u001f]+)$",
 );
+
+/// What an address over the network begins with; the last two are with TLS.
+const SCHEMES: [&str; 4] = ["redis://", "valkey://", "rediss://", "valkeys://"];
 
 /// The same as code.
 fn is_address(text: &str) -> bool {
@@ -22,7 +25,7 @@ fn is_address(text: &str) -> bool {
     if let Some(path) = ["unix://", "redis+unix://", "valkey+unix://"].into_iter().find_map(over) {
         return path.starts_with('/') && path.len() > 1;
     }
-    let Some(rest) = ["redis://", "valkey://"].into_iter().find_map(over) else { return false };
+    let Some(rest) = SCHEMES.into_iter().find_map(over) else { return false };
     let (server, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let database = rest.split(['?', '#']).next().unwrap_or_default();
     is_server(server.rsplit_once('@').map_or(server, |(_, server)| server)) && is_database(database)
@@ -39,7 +42,7 @@ fn is_server(server: &str) -> bool {
     !host.is_empty() && !host.contains(strange) && is_port(port)
 }
 
-/// Nothing means the usual one.
+/// Whether a text is a port; an empty one means the default.
 fn is_port(text: &str) -> bool {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<u16>().is_ok();
     text.is_empty() || is_number && (text.len() < 5 || !text.starts_with('0'))
@@ -51,16 +54,10 @@ fn is_database(text: &str) -> bool {
     number.len() <= 9 && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Why an address cannot be used, without a word of it: it may hold a password.
+/// Why an address cannot be used, without repeating it: it may hold a password.
 fn about_address(text: &str) -> Option<Words> {
     let begins = |schemes: &[&str]| schemes.iter().any(|scheme| text.starts_with(scheme));
-    if begins(&["rediss://", "valkeys://"]) {
-        return Some(words(
-            "TLS is not built in: use `redis://` over a private network or a tunnel",
-            "TLS には対応していません。プライベートネットワークかトンネル経由で `redis://` を使ってください",
-        ));
-    }
-    if begins(&["redis://", "valkey://"]) {
+    if begins(&SCHEMES) {
         return Some(words(
             "host, port and database are written `host:6379/0`, the last two as numbers; in a password, write \
              `%2F` for `/`, `%3F` for `?`, `%23` for `#` and `%40` for `@`",
@@ -79,7 +76,8 @@ pub(super) fn keys() -> Vec<Key> {
         Key {
             path: "store",
             shape: Shape::Section {
-                word: Some(Stand { word: "memory", set: |c, _| c.store.place = StorePlace::Memory }),
+                word: Some(Placeholder { word: "memory", set: |c, _| c.store.place = StorePlace::Memory }),
+                short: None,
             },
             meaning: "Where cooldowns, breakers, journal and cache are kept: in a file that the processes of one user share, unless `path` or `redis` is set",
             unset: words("the file of this user", "このユーザーのファイル"),
@@ -106,7 +104,7 @@ pub(super) fn keys() -> Vec<Key> {
             path: "store.redis",
             shape: Shape::Secret {
                 form: Form {
-                    said: words(
+                    description: words(
                         "an address such as `redis://host:6379/0`", "`redis://host:6379/0` のようなアドレス",
                     ),
                     pattern: ADDRESS,
@@ -126,14 +124,14 @@ pub(super) fn keys() -> Vec<Key> {
                     },
                 },
             },
-            meaning: "Address of a Redis or Valkey server that several machines share; take the password from an environment variable",
+            meaning: "Address of a Redis or Valkey server that several machines share, `rediss://` with TLS; take the password from an environment variable",
             unset: NONE,
         },
         Key {
             path: "store.prefix",
             shape: Shape::Text {
                 form: Form {
-                    said: words("1 to 100 characters without spaces", "空白を含まない 1〜100 文字"),
+                    description: words("1 to 100 characters without spaces", "空白を含まない 1〜100 文字"),
                     pattern: r"^[^\s\u0000-\u001f\u007f]{1,100}$",
                     holds: |text| {
                         (1..=100).contains(&text.chars().count())
@@ -173,7 +171,7 @@ pub(super) fn keys() -> Vec<Key> {
         count(
             "store.cache.max_bytes",
             Range::of(0, u64::MAX),
-            at!(store.cache.most_bytes),
+            at!(store.cache.max_bytes),
             "Maximum size of all cached responses, in bytes; 0 caches none",
         ),
     ]

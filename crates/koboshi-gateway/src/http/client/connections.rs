@@ -1,5 +1,5 @@
-//! All lines of one core: looked at together a few times a second, and told to end together. A request that is answered sooner pays
-//! nothing for it.
+//! All client connections of one core: checked together several times a second, and ended together. A request that is answered sooner pays
+//! nothing for the checks.
 
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -12,27 +12,27 @@ use tokio::net::TcpStream;
 use super::liveness::{ClientState, TickLimits};
 use super::{Connection, Inner};
 
-/// How often it is looked whether clients are there.
+/// How often connections are checked.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-/// The lines of one core.
+/// The connections of one core.
 #[derive(Default)]
 pub(crate) struct Connections {
     open: RefCell<Vec<Weak<Inner>>>,
     common: Rc<Common>,
 }
 
-/// What all lines of a core have in common.
+/// What all connections of a core share.
 pub(super) struct Common {
     pub(super) stopping: Cell<bool>,
     /// The drain time is over.
     ending: Cell<bool>,
-    /// Where it is read into, and where answers are put together. Taken while it is used.
+    /// The buffer for reading, and for assembling answers. Taken while it is used.
     pub(super) read_buffer: Cell<Vec<u8>>,
     pub(super) write_buffer: Cell<Vec<u8>>,
-    /// Bytes that were thrown away since the last look.
+    /// Bytes discarded since the last tick.
     pub(super) discarded: Cell<usize>,
-    /// The time as a header says it, as of the last look.
+    /// The `Date` header, as of the last tick.
     pub(super) date: RefCell<Rc<[u8]>>,
 }
 
@@ -49,7 +49,7 @@ impl Default for Common {
     }
 }
 
-/// The time as a header says it. A clock that is set before 1970 or after 9999 has no such form, and must not end the thread.
+/// The `Date` header. A clock that is set before 1970 or after 9999 has no such form, and must not end the thread.
 fn date() -> Rc<[u8]> {
     let last = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
     let time = SystemTime::from(SystemClock.wall()).clamp(UNIX_EPOCH, last);
@@ -57,7 +57,7 @@ fn date() -> Rc<[u8]> {
 }
 
 impl Connections {
-    /// A new one.
+    /// Adds a connection.
     pub(crate) fn add(&self, stream: TcpStream) -> Connection {
         let connection = Connection(Rc::new(Inner {
             stream: RefCell::new(stream),
@@ -72,7 +72,7 @@ impl Connections {
         }));
         let mut open = self.open.borrow_mut();
         if open.is_empty() {
-            // Nobody has looked for a while.
+            // There was no tick for a while.
             *self.common.date.borrow_mut() = date();
         }
         open.push(Rc::downgrade(&connection.0));
@@ -87,7 +87,7 @@ impl Connections {
         self.common.stopping.get()
     }
 
-    /// Every connection ends when its request is answered.
+    /// Ends every connection when its current request is answered.
     pub(crate) fn stop(&self) {
         self.common.stopping.set(true);
         for connection in self.open.borrow().iter().filter_map(Weak::upgrade) {
@@ -100,13 +100,13 @@ impl Connections {
         self.common.ending.get()
     }
 
-    /// Every request ends now: whoever serves one looks at [`Connections::are_ending`] when it is woken.
+    /// Ends every request now: their handlers check [`Connections::are_ending`] when they are woken.
     pub(crate) fn end(&self) {
         self.common.ending.set(true);
         self.stop();
     }
 
-    /// Looks who is gone, has said nothing for so long, or has taken nothing for so long. Comes again after [`TICK`].
+    /// Closes clients that disconnected, exceeded the head timeout or stopped reading. Runs every [`TICK`].
     pub(crate) fn tick(&self, head_time: Duration, send_time: Duration) {
         let ticks =
             |time: Duration| u32::try_from(time.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u32::MAX);

@@ -1,13 +1,13 @@
-//! Is the client of a line still there?
+//! Detects whether the client of a connection is still there.
 //!
-//! A client that has said all may close its half of the connection and wait for the answer. One that goes away closes both halves, and the
-//! first thing that is seen of it is the same. The difference shows only when something is sent: a client that is gone refuses it, and
-//! the line breaks. So half of a connection is enough, and the look watches the other: after the end of what the client
-//! says, it is sent `100 Continue` now and then for as long as nothing of the answer is out, which every client of HTTP/1.1 passes over
-//! (RFC 9110, 15.2). A stream needs none: its content and its keep-alives ask the same question. A client of HTTP/1.0 cannot be asked: a
-//! reset shows that it is gone, and so does the end of what it says if it wanted the connection closed anyway, as nginx does for its clients.
+//! A client that has sent its request may close its half of the connection and wait for the answer. A client that disconnects closes both
+//! halves, which looks the same at first. Only sending shows the difference: a client that is gone resets the connection. So a half-closed
+//! connection is served on, and the tick probes it: after the client's end of stream, it sends `100 Continue` now and then until
+//! the answer begins, which every client of HTTP/1.1 ignores (RFC 9110, 15.2). A stream needs no probe: its content and its keep-alive frames
+//! do the same. A client of HTTP/1.0 cannot be probed: a reset shows that it is gone, and so does its end of stream, because
+//! the connection is closed after the answer anyway, unless it asked for keep-alive.
 //!
-//! The same look finds those who take too long over the head of a request, do not send another one, or take nothing of their answer.
+//! The same tick finds clients that take too long to send a head or another request, or that stop reading their answer.
 
 use std::io;
 use std::task::{Context, Poll};
@@ -16,35 +16,35 @@ use tokio::io::ReadBuf;
 
 use super::{CONTINUE, Inner};
 
-/// So many looks from one question to the next.
+/// How many ticks from one probe to the next.
 const TICKS_PER_PROBE: u8 = 20;
 
-/// For how many looks a client is waited for.
+/// Timeouts of a client, in ticks.
 pub(super) struct TickLimits {
-    /// That is to send a head.
+    /// To send a head.
     pub(super) head: u32,
-    /// That is to take some of its answer.
+    /// To read some of its answer.
     pub(super) send: u32,
 }
 
-/// What is known of a client that waits.
+/// What a client is doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ClientState {
-    /// It is to send the head of a request; so many looks ago it could begin.
+    /// It is to send the head of a request, since this many ticks.
     Head(u32),
-    /// It was answered for the last time, and what it still sends is thrown away; so many looks ago that began.
+    /// It got its last answer, and what it still sends is discarded, since this many ticks.
     Leaves(u32),
-    /// It is being answered, or must not be asked.
-    UpstreamAnswer,
-    /// It is being answered and takes nothing; so many looks ago it took something.
+    /// It is being answered, or must not be probed.
+    Answering,
+    /// It is being answered and has read nothing for this many ticks.
     Full(u32),
-    /// It has waited since the last look. Most answers come sooner.
+    /// It has waited since the last tick. Most answers come sooner.
     New,
     /// It has waited for longer.
     Waits,
-    /// It has said all; so many looks ago it was asked.
+    /// It has closed its half; this many ticks ago it was probed.
     Ended(u8),
-    /// It waits and cannot be asked. The flag: where it has said all it is gone.
+    /// It waits and cannot be probed. The flag: its end of stream means that it is gone.
     Old(bool),
 }
 
@@ -55,19 +55,19 @@ impl Inner {
         }
     }
 
-    /// Something was to be sent, and the client took of it or not.
+    /// Records whether the client accepted some of what was to be sent.
     pub(super) fn write_progressed(&self, some: bool) {
         match (some, self.state.get()) {
-            (true, ClientState::Full(_)) => self.state.set(ClientState::UpstreamAnswer),
-            (false, ClientState::UpstreamAnswer) => self.state.set(ClientState::Full(0)),
+            (true, ClientState::Full(_)) => self.state.set(ClientState::Answering),
+            (false, ClientState::Answering) => self.state.set(ClientState::Full(0)),
             _ => {}
         }
     }
 
-    /// Whether the client is gone, or as good as that.
+    /// Whether the client is gone, or timed out.
     pub(super) fn tick(&self, limits: &TickLimits) -> bool {
         match self.state.get() {
-            ClientState::UpstreamAnswer => false,
+            ClientState::Answering => false,
             ClientState::Head(ticks) => {
                 self.state.set(ClientState::Head(ticks.saturating_add(1)));
                 ticks >= limits.head
@@ -93,9 +93,11 @@ impl Inner {
                 }
                 Err(_) => true,
             },
-            ClientState::Old(closes) => {
-                self.has_ended().is_ok_and(|ended| ended && closes) || self.is_broken()
-            }
+            ClientState::Old(closes) => match self.has_ended() {
+                Ok(ended) => (ended && closes) || self.is_broken(),
+                // The peek took the reset off the socket: it is reported once.
+                Err(_) => true,
+            },
             ClientState::Ended(ticks) => {
                 self.state.set(ClientState::Ended((ticks + 1) % TICKS_PER_PROBE));
                 self.is_broken() || (ticks == 0 && !self.probe())
@@ -103,11 +105,11 @@ impl Inner {
         }
     }
 
-    /// Whether the client has said all. What it has said and nobody has read yet is another request, and no end.
+    /// Whether the client has closed its half. Bytes that are not read yet are another request, and no end.
     fn has_ended(&self) -> io::Result<bool> {
         let Some(task) = self.task.borrow().clone() else { return Ok(false) };
         let mut byte = [0; 1];
-        // With the waker of the task that reads: a socket has room for one.
+        // With the waker of the task that reads: a socket stores only one.
         let mut context = Context::from_waker(&task);
         match self.stream.borrow().poll_peek(&mut context, &mut ReadBuf::new(&mut byte)) {
             Poll::Ready(peeked) => peeked.map(|bytes| bytes == 0),
@@ -115,12 +117,12 @@ impl Inner {
         }
     }
 
-    /// What was sent was refused.
+    /// Whether the client reset the connection.
     fn is_broken(&self) -> bool {
         !matches!(self.stream.borrow().take_error(), Ok(None))
     }
 
-    /// Sends what only a client that is there takes, where it may stand. False if the line is spoiled.
+    /// Sends a probe that only a living client accepts, where one is allowed. False if the connection is broken.
     fn probe(&self) -> bool {
         match self.stream.borrow().try_write(CONTINUE) {
             Ok(sent) => sent == CONTINUE.len(),

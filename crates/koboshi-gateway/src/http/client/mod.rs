@@ -1,6 +1,6 @@
-//! A client's connection: requests are read from it and answers written to it. [`liveness`] sees whether the client is still there.
+//! A client's connection: reads requests and writes answers. [`liveness`] detects whether the client is still there.
 //!
-//! The lines of a core share the room for what is read and written: a line that waits holds none.
+//! The connections of a core share the buffers for reading and writing: a connection that waits holds none.
 
 mod connections;
 mod liveness;
@@ -17,17 +17,17 @@ use http::Version;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use koboshi_wire::http1::head::{BadHead, Head, LARGEST, RequestBody};
+use koboshi_wire::http1::head::{BadHead, Head, MAX_HEAD, RequestBody};
 
 use self::connections::Common;
 pub(crate) use self::connections::{Connections, TICK};
 use self::liveness::ClientState;
 
-/// What a client passes over that waits for its answer.
+/// An informational answer, which a waiting client ignores.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
-/// So much is read at once.
+/// How much is read at once.
 const READ_SIZE: usize = 32 * 1024;
-/// So much of what clients send on after they were refused is thrown away from one look to the next, by all lines of a core together.
+/// How much of what refused clients keep sending is discarded per tick, by all connections of a core together.
 const MAX_DISCARDED: usize = 4 * 1024 * 1024;
 
 /// A client's connection.
@@ -36,13 +36,13 @@ pub(crate) struct Connection(Rc<Inner>);
 
 struct Inner {
     stream: RefCell<TcpStream>,
-    /// What has come and nobody has taken: the beginning of a head, a body, another request.
+    /// Bytes received and not yet consumed: the beginning of a head, a body, another request.
     received: RefCell<BytesMut>,
-    /// So much of it was looked through for the end of a head.
+    /// How many of them were searched for the end of a head.
     scanned: Cell<usize>,
     /// What is left of the body of the request.
     remaining_body: Cell<RequestBody>,
-    /// The client waits for a word before it sends the body.
+    /// The client waits for `100 Continue` before it sends the body.
     expects_continue: Cell<bool>,
     state: Cell<ClientState>,
     /// The task of the connection.
@@ -52,11 +52,15 @@ struct Inner {
 }
 
 impl Connection {
-    /// This request came.
+    /// Records that a request began.
     pub(crate) fn request_began(&self, head: &Head) {
         self.0.remaining_body.set(head.coming);
         self.0.expects_continue.set(head.expects);
-        let closes = || head.fields.get("connection").is_some_and(|said| said.eq_ignore_ascii_case(b"close"));
+        // In HTTP/1.0 a connection closes after its answer, unless the client asks for keep-alive.
+        let keeps = |said: &[u8]| {
+            said.split(|byte| *byte == b',').any(|word| word.trim_ascii().eq_ignore_ascii_case(b"keep-alive"))
+        };
+        let closes = || !head.fields.get("connection").is_some_and(keeps);
         self.0.state.set(if head.version == Version::HTTP_11 {
             ClientState::New
         } else {
@@ -64,17 +68,17 @@ impl Connection {
         });
     }
 
-    /// Its answer goes out.
+    /// Records that its answer begins.
     pub(crate) fn answer_began(&self) {
-        self.0.state.set(ClientState::UpstreamAnswer);
+        self.0.state.set(ClientState::Answering);
     }
 
-    /// It was answered, and may ask for something else.
+    /// Records that its answer ended, and that another request may come.
     pub(crate) fn answer_ended(&self) {
         self.0.state.set(ClientState::Head(0));
     }
 
-    /// Whether another request may follow: nobody stops, and nothing of this one is left.
+    /// Whether another request may follow: the gateway does not stop, and this request was read to its end.
     pub(crate) fn may_keep_alive(&self) -> bool {
         !self.0.common.stopping.get() && self.0.remaining_body.get() == RequestBody::Nothing
     }
@@ -83,7 +87,7 @@ impl Connection {
         self.0.is_gone.get()
     }
 
-    /// Who is woken when the client is gone or all are to end.
+    /// Sets the waker for when the client is gone or all requests are to end.
     pub(crate) fn register_waker(&self, waker: &Waker) {
         let mut task = self.0.task.borrow_mut();
         if !task.as_ref().is_some_and(|known| known.will_wake(waker)) {
@@ -91,12 +95,12 @@ impl Connection {
         }
     }
 
-    /// The time as a header says it.
+    /// The `Date` header.
     pub(crate) fn date(&self) -> Rc<[u8]> {
         Rc::clone(&self.0.common.date.borrow())
     }
 
-    /// The head of the next request; none when the client has said all, or nobody is to ask any more.
+    /// The head of the next request; none when the client has closed its half, or the gateway stops.
     pub(crate) fn poll_head(
         &self,
         context: &mut Context<'_>,
@@ -134,7 +138,7 @@ impl Connection {
         }
     }
 
-    /// A head in these bytes and what came before them, if all of it is there. What is left over is kept.
+    /// Parses a head from these bytes and those before, if it is complete. Bytes after it are kept.
     fn parse_new(&self, received: &mut BytesMut, bytes: &[u8]) -> Result<Option<Head>, BadHead> {
         if received.is_empty()
             && let Some((head, length)) = Head::parse(bytes)?
@@ -146,13 +150,14 @@ impl Connection {
         self.parse_received(received)
     }
 
-    /// A head in what has come, if all of it is there. Only what may end is read: a head that comes in single bytes costs no more.
+    /// Parses a head from the received bytes, if it is complete. Only new bytes are searched for its end: a head that comes in single bytes
+    /// costs no more.
     fn parse_received(&self, received: &mut BytesMut) -> Result<Option<Head>, BadHead> {
         let from = self.0.scanned.replace(received.len());
         let news = received.get(from.saturating_sub(3)..).unwrap_or_default();
         let may_end =
             news.windows(2).any(|two| two == b"\n\n") || news.windows(3).any(|three| three == b"\n\r\n");
-        if !(may_end || from == 0 || received.len() >= LARGEST) {
+        if !(may_end || from == 0 || received.len() >= MAX_HEAD) {
             return Ok(None);
         }
         let Some((head, length)) = Head::parse(received)? else { return Ok(None) };
@@ -167,7 +172,7 @@ impl Connection {
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
-    /// Writes of these pieces what the client takes.
+    /// Writes as much of these pieces as the client accepts.
     pub(crate) fn poll_write(
         &self,
         context: &mut Context<'_>,
@@ -186,20 +191,20 @@ impl Connection {
         Poll::Ready(Ok(sent))
     }
 
-    /// Room to put an answer together, empty.
+    /// An empty buffer for an answer.
     pub(crate) fn take_write_buffer(&self) -> Vec<u8> {
         let mut buffer = self.0.common.write_buffer.take();
         buffer.clear();
         buffer
     }
 
-    /// Gives it back.
+    /// Returns the buffer.
     pub(crate) fn return_write_buffer(&self, buffer: Vec<u8>) {
         self.0.common.write_buffer.set(buffer);
     }
 
-    /// Says that nothing more will be sent, and waits until the client has heard it: what it still sends is thrown away, because a connection
-    /// that is closed before would take the answer with it. Who takes too long is let go by the look.
+    /// Closes our half, and waits until the client has closed its own: what it still sends is discarded, because closing at once would
+    /// destroy the answer on its way. The tick closes clients that take too long.
     pub(crate) async fn linger_and_close(&self) -> io::Result<()> {
         self.0.state.set(ClientState::Leaves(0));
         poll_fn(|context| Pin::new(&mut *self.0.stream.borrow_mut()).poll_shutdown(context)).await?;
@@ -209,7 +214,7 @@ impl Connection {
             if common.stopping.get() {
                 return Poll::Ready(Ok(()));
             }
-            // The next look goes on: what is refused must not cost more than what is served.
+            // Continued at the next tick: a refused request must not cost more than a served one.
             while common.discarded.get() < MAX_DISCARDED {
                 let mut buffer = common.read_buffer.take();
                 buffer.resize(READ_SIZE, 0);
@@ -227,24 +232,24 @@ impl Connection {
     }
 }
 
-/// For the one who reads a body.
+/// For reading a body.
 impl Connection {
-    /// How it comes.
+    /// How the rest of the body comes.
     pub(crate) fn remaining_body(&self) -> RequestBody {
         self.0.remaining_body.get()
     }
 
-    /// It may not be read to its end.
+    /// Records that the body will not be read to its end.
     pub(crate) fn abandon_body(&self) {
         self.0.remaining_body.set(RequestBody::Abandoned);
     }
 
-    /// It was read to its end.
+    /// Records that the body was read to its end.
     pub(crate) fn body_was_read(&self) {
         self.0.remaining_body.set(RequestBody::Nothing);
     }
 
-    /// So many bytes, if they have come.
+    /// This many bytes, if they have come.
     pub(crate) fn take(&self, length: usize) -> Option<Bytes> {
         let mut received = self.0.received.borrow_mut();
         match received.len() {
@@ -254,20 +259,20 @@ impl Connection {
         }
     }
 
-    /// All that has come.
+    /// All bytes that have come.
     pub(crate) fn take_all(&self) -> BytesMut {
         std::mem::take(&mut self.0.received.borrow_mut())
     }
 
-    /// What belongs to the next request.
+    /// Returns bytes of the next request.
     pub(crate) fn put_back(&self, rest: BytesMut) {
         *self.0.received.borrow_mut() = rest;
     }
 
-    /// Tells a client that waits for it to send its body.
+    /// Sends `100 Continue` if the client waits for it.
     pub(crate) fn send_continue(&self) {
         if self.0.expects_continue.replace(false) {
-            // Twenty-five bytes that do not fit mean a client that does not read; the time for bodies ends that.
+            // If twenty-five bytes do not fit, the client does not read; the body timeout ends that.
             let _ = self.0.stream.borrow().try_write(CONTINUE);
         }
     }
@@ -284,7 +289,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    /// The body of a request that may have so many bytes.
+    /// Reads a body of at most this many bytes.
     async fn read(connection: &Connection, max_bytes: usize) -> Result<Bytes, BodyError> {
         let mut share = std::sync::Arc::<crate::http::memory::MemoryBudget>::default().share();
         crate::http::body::read(
@@ -295,7 +300,7 @@ mod tests {
         .await
     }
 
-    /// A line, and the client at its other end.
+    /// A connection, and the client at its other end.
     async fn pair(connections: &Connections) -> (Connection, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
@@ -309,7 +314,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn whoever_takes_too_long_over_a_head_is_let_go_and_nobody_else() {
+    async fn a_client_that_takes_too_long_over_a_head_is_closed_and_no_other() {
         let connections = Connections::default();
         let (slow, _one) = pair(&connections).await;
         let (asks, mut two) = pair(&connections).await;
@@ -332,7 +337,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn whoever_takes_nothing_of_an_answer_is_let_go_and_a_slow_reader_is_not() {
+    async fn a_client_that_stops_reading_is_closed_and_a_slow_reader_is_not() {
         let connections = Connections::default();
         let (connection, mut client) = pair(&connections).await;
         connection.answer_began();
@@ -351,7 +356,7 @@ mod tests {
             for _ in 0..2 {
                 connections.tick(head_time, time);
             }
-            // It reads until there is room for more.
+            // It reads until there is space for more.
             let mut taken = vec![0; 64 << 10];
             loop {
                 tokio::select! {
@@ -392,11 +397,11 @@ mod tests {
         });
         assert_eq!(head(&connection).await.unwrap().path(), "/c");
         drop(writer.await.unwrap());
-        assert!(head(&connection).await.is_none(), "the client has said all");
+        assert!(head(&connection).await.is_none(), "the client has closed its half");
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn a_body_that_nobody_reads_spoils_the_line() {
+    async fn after_an_unread_body_the_connection_is_not_reused() {
         let connections = Connections::default();
         let (connection, mut client) = pair(&connections).await;
         client.write_all(b"POST / HTTP/1.1\r\ncontent-length: 4\r\n\r\nbody").await.unwrap();
@@ -408,7 +413,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn nobody_asks_any_more_when_all_are_to_end() {
+    async fn no_more_requests_are_read_when_the_gateway_stops() {
         let connections = Connections::default();
         let (connection, _client) = pair(&connections).await;
         connections.stop();

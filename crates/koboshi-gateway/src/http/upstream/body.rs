@@ -18,30 +18,30 @@ use crate::http::upstream::mark::StreamMark;
 
 /// The body of an answer.
 pub(crate) enum Body {
-    /// On a connection of its own; none when it was read to its end.
+    /// On a connection of its own; none after it was read to its end.
     Http1(Option<Box<PooledConnection>>),
-    /// On a connection that others share.
+    /// On a shared connection.
     Http2 {
         incoming: Incoming,
         /// Counts down when it is dropped.
         _stream: Http2Stream,
-        /// What was seen behind the blocks that were joined.
-        ahead: Option<Box<Next>>,
+        /// The result that followed the joined blocks.
+        ahead: Option<Box<NextBlock>>,
     },
     Sim(Box<SimBody>),
 }
 
 /// A block; none when the answer has ended as HTTP wants it.
-type Next = Option<Result<Bytes, Box<Fault>>>;
+type NextBlock = Option<Result<Bytes, Box<Fault>>>;
 
-/// So much is joined.
+/// How many bytes are joined.
 const MAX_JOINED: usize = 16 * 1024;
 
-/// What the built-in provider still has to say.
+/// The rest of the built-in provider's answer.
 pub(crate) struct SimBody {
     beats: Beats,
     end: End,
-    /// Says in the frames of a stream that they are made up.
+    /// Marks the frames of a stream as made up.
     mark: Option<StreamMark>,
     next: Option<Bytes>,
     pause: Option<Pin<Box<Sleep>>>,
@@ -56,23 +56,24 @@ impl Body {
         Self::Http2 { incoming, _stream: stream, ahead: None }
     }
 
-    pub(super) fn played(beats: Beats, end: End, mark: Option<StreamMark>) -> Self {
+    /// The answer of the built-in provider.
+    pub(crate) fn played(beats: Beats, end: End, mark: Option<StreamMark>) -> Self {
         Self::Sim(Box::new(SimBody { beats, end, mark, next: None, pause: None }))
     }
 
     /// The next block.
-    pub(crate) async fn next(&mut self) -> Next {
+    pub(crate) async fn next(&mut self) -> NextBlock {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// The next block together with those that have come behind it: passing on one costs less than passing on many.
-    pub(crate) async fn next_joined(&mut self) -> Next {
+    /// The next block joined with those that have already come: forwarding one block costs less than forwarding many.
+    pub(crate) async fn next_joined(&mut self) -> NextBlock {
         poll_fn(|context| self.poll_joined(context)).await
     }
 
-    fn poll_joined(&mut self, context: &mut Context<'_>) -> Poll<Next> {
+    fn poll_joined(&mut self, context: &mut Context<'_>) -> Poll<NextBlock> {
         let first = match ready!(self.poll_next(context)) {
-            // A connection of one's own gives all that has come.
+            // An HTTP/1.1 connection already returns all that has come.
             Some(Ok(first)) if !matches!(self, Self::Http1(_)) => first,
             other => return Poll::Ready(other),
         };
@@ -97,8 +98,8 @@ impl Body {
         Poll::Ready(Some(Ok(if joined.is_empty() { first } else { joined.freeze() })))
     }
 
-    /// What [`Body::next`] gives, if that is there already: nobody needs to watch the clock then.
-    pub(crate) async fn next_if_ready(&mut self) -> Option<Next> {
+    /// What [`Body::next`] returns, if it is available now, so that no timer is needed.
+    pub(crate) async fn next_if_ready(&mut self) -> Option<NextBlock> {
         poll_fn(|context| match self.poll_next(context) {
             Poll::Ready(block) => Poll::Ready(Some(block)),
             Poll::Pending => Poll::Ready(None),
@@ -106,7 +107,7 @@ impl Body {
         .await
     }
 
-    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Next> {
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<NextBlock> {
         match self {
             Self::Http1(pooled) => {
                 let Some(known) = pooled else { return Poll::Ready(None) };
@@ -127,7 +128,7 @@ impl Body {
                     Some(Ok(frame)) => match frame.into_data() {
                         Ok(block) if block.is_empty() => continue,
                         Ok(block) => Some(Ok(block)),
-                        // Trailers say nothing to us.
+                        // Trailers are ignored.
                         Err(_) => continue,
                     },
                     Some(Err(error)) => Some(Err(fault_of(&error, Stage::Answer))),

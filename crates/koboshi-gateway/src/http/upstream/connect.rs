@@ -1,4 +1,4 @@
-//! A new connection to a provider: straight or through a proxy, plain or with TLS.
+//! Opens connections to providers: direct or through a proxy, plain or with TLS.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -35,22 +35,22 @@ pub(crate) enum Wire {
     Secure(Box<TlsStream<TcpStream>>),
 }
 
-/// How the other side wants to be spoken to.
+/// A new connection and its protocol.
 pub(crate) struct NewConnection {
     pub(crate) wire: Wire,
     pub(crate) http2: bool,
-    /// The proxy that reads the requests.
-    pub(crate) via: Option<Arc<Via>>,
+    /// The proxy that forwards the requests.
+    pub(crate) via: Option<Arc<ForwardProxy>>,
 }
 
-/// A proxy that passes requests on: it wants whole addresses, and may want to know who asks.
+/// A proxy that forwards plain requests: it needs absolute addresses, and may need credentials.
 #[derive(Debug, Clone)]
-pub(crate) struct Via {
+pub(crate) struct ForwardProxy {
     auth: Option<HeaderValue>,
 }
 
-impl Via {
-    /// What tells it who asks.
+impl ForwardProxy {
+    /// The credentials for it.
     pub(crate) fn auth(&self) -> Option<&HeaderValue> {
         self.auth.as_ref()
     }
@@ -58,7 +58,7 @@ impl Via {
 
 /// Makes connections.
 pub(crate) struct Connector {
-    /// Made when it is first needed: a reload may bring the first provider with TLS.
+    /// Made when first needed: a reload may bring the first provider with TLS.
     tls: OnceLock<Arc<ClientConfig>>,
     proxies: Arc<Matcher>,
 }
@@ -68,7 +68,7 @@ impl Connector {
         Self { tls: tls.map_or_else(OnceLock::new, OnceLock::from), proxies }
     }
 
-    /// A new connection within this time.
+    /// Opens a connection within this time.
     pub(crate) async fn connect(
         &self,
         origin: &Origin,
@@ -88,7 +88,7 @@ impl Connector {
             None => tcp(origin.host(), origin.port()).await?,
         };
         if !origin.is_secure() {
-            let via = proxy.map(|proxy| Arc::new(Via { auth: proxy.basic_auth().cloned() }));
+            let via = proxy.map(|proxy| Arc::new(ForwardProxy { auth: proxy.basic_auth().cloned() }));
             return Ok(NewConnection { wire: Wire::Plain(tcp), http2: false, via });
         }
         let tcp = match &proxy {
@@ -100,7 +100,7 @@ impl Connector {
         Ok(NewConnection { wire: Wire::Secure(Box::new(secure)), http2, via: None })
     }
 
-    /// This machine is never behind a proxy.
+    /// The proxy for an address; never for this machine itself.
     fn proxy_for(&self, origin: &Origin) -> Option<Intercept> {
         if origin.is_loopback() {
             return None;
@@ -129,7 +129,7 @@ impl Connector {
     }
 }
 
-/// Where a proxy is. Only those are known that are spoken to in plain HTTP.
+/// Host and port of a proxy. Only proxies with plain HTTP are supported.
 fn place_of(proxy: &Intercept) -> Result<(&str, u16), Box<Fault>> {
     let address = proxy.uri();
     match (address.scheme_str(), address.host()) {
@@ -141,7 +141,7 @@ fn place_of(proxy: &Intercept) -> Result<(&str, u16), Box<Fault>> {
     }
 }
 
-/// A connection to whichever address of the host answers first.
+/// Connects to whichever address of the host answers first.
 async fn tcp(host: &str, port: u16) -> Result<TcpStream, Box<Fault>> {
     let found = tokio::net::lookup_host((host, port)).await.map_err(|error| match local_shortage() {
         Some(lack) => fault_of(&lack, Stage::Connect),
@@ -151,14 +151,14 @@ async fn tcp(host: &str, port: u16) -> Result<TcpStream, Box<Fault>> {
         let is_unresolved = error.kind() == io::ErrorKind::NotFound;
         if is_unresolved { unresolved(&error) } else { fault_of(&error, Stage::Connect) }
     })?;
-    // Without it small frames wait for acknowledgements; a connection that refuses still works.
+    // Without it small frames wait for acknowledgements; a connection that refuses it still works.
     let _ = stream.set_nodelay(true);
     Ok(stream)
 }
 
 async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
     TcpStream::connect(address).await.map_err(|cause| match cause.kind() {
-        // That this machine has no address of the family is said in the same way.
+        // A machine without an address of the family reports the same error.
         io::ErrorKind::AddrNotAvailable if has_route(address) => {
             io::Error::other(NoLocalPort { to: address, cause })
         }
@@ -166,7 +166,7 @@ async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
     })
 }
 
-/// Whether this machine has an address from which that one can be reached. Nothing is sent.
+/// Whether this machine has an address from which that one can be reached. Sends nothing.
 fn has_route(address: SocketAddr) -> bool {
     let any: IpAddr = match address {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -175,7 +175,7 @@ fn has_route(address: SocketAddr) -> bool {
     UdpSocket::bind((any, 0)).is_ok_and(|socket| socket.connect(address).is_ok())
 }
 
-/// Why this machine can open no socket now: a resolver needs one too, and does not say so.
+/// Why this machine cannot open a socket now: a resolver needs one too, and does not report it.
 fn local_shortage() -> Option<io::Error> {
     UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).err().filter(is_shortage_error)
 }
@@ -262,15 +262,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_port_is_told_from_a_missing_route() {
+    fn a_missing_port_differs_from_a_missing_route() {
         assert!(has_route("127.0.0.1:9".parse().unwrap()));
-        // To all machines at once, which no socket may by itself.
+        // The broadcast address, which no socket may use by default.
         assert!(!has_route("255.255.255.255:9".parse().unwrap()));
         assert!(local_shortage().is_none());
     }
 
     #[test]
-    fn a_proxy_that_cannot_be_spoken_to_is_said() {
+    fn an_unsupported_proxy_is_named() {
         let target = "https://provider.test/v1".parse().unwrap();
         let place = |address: &str| {
             let proxy = Matcher::builder().all(address).build().intercept(&target).unwrap();

@@ -1,7 +1,7 @@
-//! What went wrong on the way to a provider, as a Fault.
+//! Errors of connections to providers, as Faults.
 //!
-//! Only this file knows the errors of sockets, TLS and HTTP. Whatever was not recognised is a connection that broke:
-//! before the answer began, or in its middle. What this machine lacks for a connection is no fault of the provider's.
+//! Only this file knows the errors of sockets, TLS and HTTP. An unrecognised error is a broken connection:
+//! before the answer began, or in its middle. What this machine lacks for a connection is no fault of the provider.
 
 use std::error::Error;
 use std::io;
@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use koboshi::fault::{Advice, Fault, Kind, Origin, Scope, Sub};
 use rustix::io::Errno;
 
-/// When it went wrong.
+/// When the error occurred.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// While connecting.
@@ -21,7 +21,7 @@ pub(crate) enum Stage {
     Answer,
 }
 
-/// The rule of faults that this machine has by itself.
+/// The rule of faults that this machine causes.
 const OWN_LACK: &str = "gateway.resources";
 
 /// All local ports towards an address are in use.
@@ -35,13 +35,13 @@ pub(crate) struct NoLocalPort {
 /// What this machine lacks for a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lack {
-    /// Descriptors or memory, for whatever connection.
+    /// Descriptors or memory, for any connection.
     Process,
     /// Ports, towards one address.
     Ports,
 }
 
-/// A fault of the way to the provider.
+/// The fault of a connection error.
 pub(crate) fn fault_of(error: &(dyn Error + 'static), stage: Stage) -> Box<Fault> {
     let mut fault = match cause_of(error) {
         Some(Cause::Lack(lack)) if stage == Stage::Connect => lacking(lack),
@@ -55,33 +55,37 @@ pub(crate) fn fault_of(error: &(dyn Error + 'static), stage: Stage) -> Box<Fault
     fault
 }
 
-/// A limit of ours passed.
+/// The fault of one of our timeouts. After connecting, a silent provider is slower than the limit: the network is not known to be at fault.
 pub(crate) fn timed_out(sub: Sub) -> Box<Fault> {
-    with(Kind::Timeout, sub, "transport.timeout")
+    let mut fault = with(Kind::Timeout, sub, "transport.timeout");
+    if matches!(sub, Sub::FirstContent | Sub::Idle | Sub::Unary) {
+        fault.origin = Origin::Provider;
+    }
+    fault
 }
 
-/// The name of the host could not be resolved.
+/// The fault of a host name that could not be resolved.
 pub(crate) fn unresolved(error: &io::Error) -> Box<Fault> {
     let mut fault = with(Kind::ConnectionFailed, Sub::Dns, "transport.dns");
     fault.detail = chain(error);
     fault
 }
 
-/// A proxy on the way said no.
+/// The fault of a proxy that refused.
 pub(crate) fn proxy_refused(said: &str) -> Box<Fault> {
     let mut fault = with(Kind::ConnectionFailed, Sub::Proxy, "transport.proxy");
     said.chars().filter(|c| !c.is_control()).take(200).for_each(|c| fault.detail.push(c));
     fault
 }
 
-/// The answer ended before it was whole.
+/// The fault of an incomplete answer.
 pub(crate) fn cut(detail: &str) -> Box<Fault> {
     let mut fault = boxed(Kind::ConnectionClosed, "stream.cut");
     detail.clone_into(&mut fault.detail);
     fault
 }
 
-/// The provider has no such interface: only another one can help.
+/// The fault of a provider without this endpoint: only another one can help.
 pub(crate) fn not_served() -> Box<Fault> {
     let mut fault = boxed(Kind::InvalidRequest, "gateway.interface");
     (fault.sub, fault.advice.other) = (Some(Sub::Capability), true);
@@ -94,7 +98,7 @@ pub(crate) fn is_local_shortage(fault: &Fault) -> bool {
     &*fault.evidence.rule == OWN_LACK
 }
 
-/// Whether an error says so.
+/// Whether an error is such a shortage.
 pub(crate) fn is_shortage_error(error: &io::Error) -> bool {
     lack_of(error).is_some()
 }
@@ -112,7 +116,7 @@ fn lack_of(error: &io::Error) -> Option<Lack> {
 fn lacking(lack: Lack) -> Box<Fault> {
     let mut fault = with(Kind::Unavailable, Sub::Resources, OWN_LACK);
     (fault.origin, fault.scope) = (Origin::Koboshi, Scope::Network);
-    // A moment later some may be free. What the process lacks it lacks for every target; ports are short only towards this one.
+    // A moment later some may be free. Descriptors and memory are short for every target; ports only towards this one.
     fault.advice = Advice { same: true, other: lack == Lack::Ports, later: true, health: false };
     fault
 }
@@ -124,7 +128,7 @@ enum Cause {
     Io(io::ErrorKind),
 }
 
-/// The deepest error that is known.
+/// The innermost known error.
 fn cause_of(error: &(dyn Error + 'static)) -> Option<Cause> {
     let mut found = None;
     let mut next = Some(error);
@@ -156,7 +160,7 @@ fn of_io(kind: io::ErrorKind, stage: Stage) -> Box<Fault> {
         (Io::HostUnreachable | Io::NetworkUnreachable | Io::AddrNotAvailable, _) => {
             with(Kind::ConnectionFailed, Sub::Unreachable, "transport.unreachable")
         }
-        // It came in time, and is no answer of HTTP, or none that can be used.
+        // Something came in time, but it is no valid HTTP answer.
         (Io::InvalidData, Stage::Waiting) => boxed(Kind::ResponseInvalid, "transport.no_answer"),
         (Io::TimedOut, Stage::Connect) => timed_out(Sub::Connect),
         (Io::TimedOut, _) => timed_out(Sub::Idle),
@@ -178,7 +182,7 @@ fn boxed(kind: Kind, rule: &str) -> Box<Fault> {
 fn with(kind: Kind, sub: Sub, rule: &str) -> Box<Fault> {
     let mut fault = boxed(kind, rule);
     fault.sub = Some(sub);
-    // A certificate that is not trusted now is not trusted in a second either.
+    // A certificate that is not trusted now will not be trusted in a second.
     if sub == Sub::Certificate {
         fault.advice.same = false;
     }
@@ -207,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn causes_are_told_apart() {
+    fn causes_are_distinguished() {
         let io = |kind| io::Error::new(kind, "x");
         let refused = fault_of(&io(io::ErrorKind::ConnectionRefused), Stage::Connect);
         assert_eq!(refused.kind, Kind::ConnectionRefused);
@@ -225,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_machine_lacks_is_nobody_elses_fault() {
+    fn what_this_machine_lacks_is_held_against_no_target() {
         let limits = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM].map(io::Error::from);
         let to = "192.0.2.1:443".parse().unwrap();
         let port = io::Error::other(NoLocalPort { to, cause: Errno::ADDRNOTAVAIL.into() });

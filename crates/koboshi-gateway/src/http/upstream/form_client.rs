@@ -1,4 +1,4 @@
-//! A small question of the gateway's own to some server, answered whole: what a token endpoint is asked.
+//! Sends a small form of the gateway itself to a server and reads the whole answer: for token endpoints.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use super::sends::Sends;
 use super::server_request::ServerRequest;
 
 /// How long a connection may take.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Runs errands over the connections of one core. How long one may take is for the caller to say.
+/// Sends forms over the connections of one core. The caller limits the time.
 pub(crate) struct FormClient {
     pool: Rc<Pool>,
 }
@@ -27,7 +27,7 @@ impl FormClient {
         Self { pool }
     }
 
-    /// Sends a form. Of the answer only so many bytes are read.
+    /// Sends a form. At most `max_bytes` of the answer are read.
     pub(crate) async fn send_form(
         &self,
         origin: &Origin,
@@ -44,7 +44,7 @@ impl FormClient {
                 write_header(&USER_AGENT, &super::USER_AGENT_VALUE);
             },
             body: &form,
-            connect_limit: CONNECT,
+            connect_limit: CONNECT_TIMEOUT,
             sends: &Sends::default(),
             on_resend: &|| {},
         };

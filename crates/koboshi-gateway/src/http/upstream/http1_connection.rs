@@ -1,8 +1,8 @@
-//! An HTTP/1.1 connection to a provider, moved along by the request that uses it.
+//! An HTTP/1.1 connection to a provider, driven by the request that uses it.
 //!
-//! One request at a time, and nobody else touches it: so sending and reading are plain functions that the request polls, without a task or a
-//! channel between them. Everything that a read brings is handed on as one block, because passing on one costs less than passing on
-//! many. While nobody uses it a connection is not polled: what its server did meanwhile is seen when it is used next, before anything is sent
+//! It serves one request at a time: so sending and reading are plain functions that the request polls, without a task or a
+//! channel between them. Everything that a read returns is forwarded as one block, because forwarding one costs less than forwarding
+//! many. An idle connection is not polled: what its server did meanwhile is detected when it is used next, before anything is sent
 //! ([`peek`](super::peek)).
 
 use std::cell::Cell;
@@ -17,33 +17,33 @@ use http::StatusCode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connect::Wire;
-use super::peek::Idle;
+use super::peek::IdleState;
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::reply::{NoReply, ReplyBody, ReplyHead};
 
-/// The most that one system call writes: while the kernel copies, no other thread gets this processor.
+/// How much one system call writes at most: while the kernel copies, no other thread gets this processor.
 const MAX_WRITE: usize = 256 * 1024;
 
-/// So much is read at once.
+/// How much is read at once.
 const READ_SIZE: usize = 32 * 1024;
 /// A body up to this length is sent in one piece with its head.
 const SMALL: usize = 16 * 1024;
-/// Heads that only announce another one; more are no answer.
+/// How many informational heads may precede an answer.
 const MAX_INFORMATIONAL: usize = 10;
 
-/// Where it is read into: one for all connections of a core, taken while it is used.
+/// The read buffer: one for all connections of a core, taken while it is used.
 pub(super) type ReadBuffer = Rc<Cell<Vec<u8>>>;
 
 /// A connection.
 pub(crate) struct Http1Connection {
     wire: Wire,
     read_buffer: ReadBuffer,
-    /// What has come and nobody has taken.
+    /// Bytes received and not yet consumed.
     received: BytesMut,
     remaining: RemainingBody,
-    /// Another request may follow when this one is answered.
+    /// Whether another request may follow when this one is answered.
     keeps_alive: bool,
-    /// Something came behind an answer, and nobody had asked for it.
+    /// Bytes came after an answer, without a request.
     has_unsolicited: bool,
 }
 
@@ -59,18 +59,18 @@ enum RemainingBody {
 #[derive(Debug)]
 pub(super) struct NoAnswer {
     pub(super) error: io::Error,
-    /// Nothing of an answer came: the connection may have been dead before.
+    /// No byte of an answer came: the connection may have been dead before.
     pub(super) is_silent: bool,
 }
 
-/// A request on its way out.
+/// A request that is being sent.
 pub(super) struct OutgoingRequest<'d> {
-    /// Where its head was written, and goes back as soon as it is out: others write there too.
+    /// The shared buffer that holds its head until it is sent.
     head_buffer: &'d Cell<Vec<u8>>,
     head: Vec<u8>,
     body: &'d [u8],
     sent: usize,
-    /// Nothing of it is left here: its head was given back.
+    /// All of it was sent, and the buffer returned.
     is_sent: bool,
 }
 
@@ -86,17 +86,17 @@ impl Http1Connection {
         }
     }
 
-    /// What the other side did while nobody used the connection.
-    pub(super) fn peek(&mut self) -> Idle {
+    /// What the server did while the connection was idle.
+    pub(super) fn peek(&mut self) -> IdleState {
         self.wire.peek()
     }
 
-    /// Whether all was read, and another request may follow.
+    /// Whether the answer was read to its end, and another request may follow.
     pub(super) fn is_reusable(&self) -> bool {
         self.keeps_alive && !self.has_unsolicited() && matches!(self.remaining, RemainingBody::Nothing)
     }
 
-    /// Whether something came behind the answer that was read to its end.
+    /// Whether bytes came after the complete answer.
     pub(super) fn has_unsolicited(&self) -> bool {
         self.has_unsolicited
             || (matches!(self.remaining, RemainingBody::Nothing) && !self.received.is_empty())
@@ -115,7 +115,7 @@ impl Http1Connection {
         Ok(reply)
     }
 
-    /// A server may answer before it has read all, and close what it does not want to read.
+    /// Sends and reads at the same time: a server may answer before it has read all, and close the connection without reading the rest.
     fn poll_exchange(
         &mut self,
         outgoing: &mut OutgoingRequest<'_>,
@@ -165,7 +165,7 @@ impl Http1Connection {
         }
     }
 
-    /// The head of an answer in these bytes, if they begin one and all of it is there. What is left over is kept.
+    /// Parses the head of an answer, if it is complete. Bytes after it are kept.
     fn parse_head(&mut self, bytes: &[u8]) -> io::Result<Option<ReplyHead>> {
         if bytes.is_empty() {
             return Err(ended());
@@ -180,7 +180,7 @@ impl Http1Connection {
         Ok(None)
     }
 
-    /// The next block of an answer; none when it has ended.
+    /// The next block of an answer; none at its end.
     pub(super) fn poll_block(&mut self, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         loop {
             if matches!(self.remaining, RemainingBody::Nothing) {
@@ -199,7 +199,7 @@ impl Http1Connection {
                 if let RemainingBody::Length(length) = self.remaining
                     && received.len() as u64 == length
                 {
-                    // The whole of it came with its head: nearly every answer that is no stream.
+                    // All of it came with its head, as nearly every answer that is no stream does.
                     self.remaining = RemainingBody::Nothing;
                     return Poll::Ready(Some(Ok(received.freeze())));
                 }
@@ -212,7 +212,7 @@ impl Http1Connection {
         }
     }
 
-    /// What these bytes are of the body. What is behind it spoils the connection: nobody asked for it.
+    /// Decodes bytes of the body. Bytes after its end are unsolicited: the connection cannot be reused.
     fn decode_body(&mut self, bytes: &[u8]) -> io::Result<Bytes> {
         let is_end = bytes.is_empty();
         match &mut self.remaining {
@@ -220,13 +220,13 @@ impl Http1Connection {
             _ if is_end => return Err(ended()),
             RemainingBody::Nothing | RemainingBody::UntilEnd => return Ok(Bytes::copy_from_slice(bytes)),
             RemainingBody::Length(length) => {
-                let most = usize::try_from(*length).unwrap_or(usize::MAX).min(bytes.len());
-                *length -= most as u64;
-                self.has_unsolicited |= most < bytes.len();
+                let taken = usize::try_from(*length).unwrap_or(usize::MAX).min(bytes.len());
+                *length -= taken as u64;
+                self.has_unsolicited |= taken < bytes.len();
                 if *length == 0 {
                     self.remaining = RemainingBody::Nothing;
                 }
-                return Ok(Bytes::copy_from_slice(bytes.get(..most).unwrap_or_default()));
+                return Ok(Bytes::copy_from_slice(bytes.get(..taken).unwrap_or_default()));
             }
             RemainingBody::Chunked(chunks) => {
                 let mut content = BytesMut::with_capacity(bytes.len());
@@ -243,7 +243,7 @@ impl Http1Connection {
         Ok(Bytes::new())
     }
 
-    /// What the other side says now: it stands in the room, which must be given back, and has this length; none when it has said all.
+    /// Reads into the shared buffer, which the caller must return; with the length, which is 0 at the end of the stream.
     fn poll_read(&mut self, context: &mut Context<'_>) -> Poll<io::Result<(Vec<u8>, usize)>> {
         let mut read_buffer = self.read_buffer.take();
         // Only the first time.
@@ -262,7 +262,7 @@ impl Http1Connection {
 }
 
 impl<'d> OutgoingRequest<'d> {
-    /// A request with this body, whose head is written on the desk.
+    /// A request with this body, whose head is written into the buffer.
     pub(super) fn new(
         head_buffer: &'d Cell<Vec<u8>>,
         body: &'d [u8],
@@ -278,12 +278,12 @@ impl<'d> OutgoingRequest<'d> {
         Self { head_buffer, head, body: if is_small { &[] } else { body }, sent: 0, is_sent: false }
     }
 
-    /// Whether all of it left.
+    /// Whether all of it was sent.
     pub(super) fn is_sent(&self) -> bool {
         self.is_sent
     }
 
-    /// Whether any of it left.
+    /// Whether any of it was sent.
     pub(super) fn has_sent_any(&self) -> bool {
         self.sent > 0
     }
@@ -337,7 +337,7 @@ mod tests {
         (Http1Connection::new(Wire::Plain(near), ReadBuffer::default()), far)
     }
 
-    /// Sends a small request that is answered in these pieces, and the connection then closed if so wanted.
+    /// Sends a small request; the server answers in these pieces, and then closes the connection if `closes`.
     async fn asked(
         pieces: Vec<Vec<u8>>,
         closes: bool,
@@ -390,7 +390,7 @@ mod tests {
                 assert_eq!(reply.unwrap().status, 200, "{text}");
                 assert!(!connection.is_reusable(), "its body is not read");
                 assert_eq!(body(&mut connection).await.unwrap(), "hello", "{text}");
-                assert!(connection.is_reusable() && connection.peek() == Idle::Quiet, "{text}");
+                assert!(connection.is_reusable() && connection.peek() == IdleState::Quiet, "{text}");
             }
         }
     }
@@ -400,7 +400,7 @@ mod tests {
         let (mut connection, reply, _) = asked(bytewise("HTTP/1.1 200 OK\r\n\r\nhello"), true).await;
         assert_eq!(reply.unwrap().status, 200);
         assert_eq!(body(&mut connection).await.unwrap(), "hello");
-        assert!(!connection.is_reusable() && connection.peek() == Idle::Ended);
+        assert!(!connection.is_reusable() && connection.peek() == IdleState::Ended);
     }
 
     #[tokio::test(flavor = "current_thread")]
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn what_nobody_asked_for_spoils_the_connection() {
+    async fn after_unsolicited_bytes_the_connection_is_not_reused() {
         for text in [
             "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\n",
             "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\nmore",
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "current_thread")]
-    async fn silence_is_told_from_a_broken_word() {
+    async fn silence_differs_from_a_broken_answer() {
         let (_, reply, _) = asked(vec![], true).await;
         assert!(reply.unwrap_err().is_silent);
         let (_, reply, _) = asked(vec![b"HTTP/1.1 20".to_vec()], true).await;
@@ -467,7 +467,7 @@ mod tests {
         });
         let head_buffer = Cell::default();
         let reply = send(&mut connection, &large, &head_buffer).await;
-        assert!(head_buffer.take().capacity() > 0, "the desk has its room back");
+        assert!(head_buffer.take().capacity() > 0, "the buffer was returned");
         let (seen, _far) = server.await.unwrap();
         assert!(seen.starts_with(b"POST / HTTP/1.1\r\n\r\nx") && seen.ends_with(b"xx"));
         assert_eq!(reply.unwrap().status, 200);

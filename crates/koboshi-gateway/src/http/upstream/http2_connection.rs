@@ -1,7 +1,7 @@
 //! A connection that many requests share (HTTP/2): how many streams it has, how many it may have, and whether it is still trusted.
 //!
-//! Before the other side has said how many streams it takes, there is one: what it would refuse is not sent. hyper tells nobody when that is
-//! said, so the tasks of a connection ring a bell until it is.
+//! Before the server has stated how many streams it accepts, one is used, because it might refuse more. hyper does not report when
+//! that is stated, so the tasks of a connection notify a waiter whenever they run.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -19,14 +19,14 @@ use super::connect::Wire;
 use super::pool::MAX_IDLE_AGE;
 use super::server_request::Payload;
 
-/// Streams on one connection, if the other side allows more.
+/// Maximum of streams on one connection, if the server allows more.
 const MAX_STREAMS: u32 = 100;
-/// Who waited so long for an answer that did not come leaves the connection in doubt: it may hang, and others would wait as long.
+/// A stream that got no answer for this long makes its connection suspect: it may hang, and others would wait as long.
 const SUSPECT_AFTER: Duration = Duration::from_secs(1);
-/// Stands for what the other side allows before it has said so; nobody says this.
+/// Stands for the limit that the server has not stated yet; no server states this value.
 const UNSTATED_STREAMS: usize = usize::MAX - 1;
 
-/// The right to open a connection for all who wait.
+/// The right to open a connection that all waiting requests can share.
 pub(super) type OpenLock = OwnedMutexGuard<()>;
 
 /// A connection for many requests.
@@ -37,16 +37,16 @@ pub(super) struct Http2Connection {
 
 struct Streams {
     open: Cell<u32>,
-    /// How many the other side allows.
+    /// How many the server allows.
     max: Cell<u32>,
     /// When the last one ended.
     idle_since: Cell<Instant>,
-    /// Somebody waited in vain: no more streams are opened on it.
+    /// A stream got no answer: no more streams are opened on it.
     is_suspect: Cell<bool>,
 }
 
 impl Http2Connection {
-    /// Begins to speak HTTP/2. The turn is over when the other side has said how many streams it takes.
+    /// Begins to speak HTTP/2. The lock is released when the server has stated how many streams it accepts.
     pub(super) async fn begin(wire: Wire, lock: Option<OpenLock>) -> Result<Self, hyper::Error> {
         let settings = Rc::new(SettingsNotify::default());
         let (sender, connection) = http2::Builder::new(LocalExecutor(Rc::clone(&settings)))
@@ -59,7 +59,7 @@ impl Http2Connection {
             .await?;
         let streams = Streams {
             open: Cell::new(0),
-            // The one for which it was opened.
+            // The request for which it was opened.
             max: Cell::new(1),
             idle_since: Cell::new(Instant::now()),
             is_suspect: Cell::new(false),
@@ -80,7 +80,7 @@ impl Http2Connection {
             }));
             loop {
                 tokio::select! {
-                    // Its requests learn of the end by themselves.
+                    // Its requests notice the end by themselves.
                     _ = &mut ended => return,
                     () = settings.notify.notified() => {}
                 }
@@ -89,7 +89,7 @@ impl Http2Connection {
         Ok(Self { sender, streams })
     }
 
-    /// Whether it can be used: it lives, answers, and was not idle for so long that somebody on the way may have forgotten it.
+    /// Whether it can be used: it is open, answers, and was not idle until a middlebox may have dropped it.
     pub(super) fn is_trusted(&self) -> bool {
         let fresh = self.streams.open.get() > 0 || self.streams.idle_since.get().elapsed() < MAX_IDLE_AGE;
         fresh && !self.streams.is_suspect.get() && !self.sender.is_closed()
@@ -99,7 +99,7 @@ impl Http2Connection {
         self.streams.open.get() < self.streams.max.get().min(MAX_STREAMS)
     }
 
-    /// One more stream.
+    /// Opens a stream.
     pub(super) fn stream(&self) -> (http2::SendRequest<Payload>, Http2Stream) {
         self.streams.open.set(self.streams.open.get().saturating_add(1));
         let streams = Rc::clone(&self.streams);
@@ -115,7 +115,7 @@ pub(crate) struct Http2Stream {
 }
 
 impl Http2Stream {
-    /// The head of an answer came on it.
+    /// Records that the head of an answer came on it.
     pub(super) fn answer_began(&mut self) {
         self.is_answered = true;
     }
@@ -132,14 +132,14 @@ impl Drop for Http2Stream {
     }
 }
 
-/// Rings when a connection may have heard something, until what it was rung for was heard.
+/// Notifies when a connection may have received settings, until it has.
 #[derive(Default)]
 struct SettingsNotify {
     is_known: Cell<bool>,
     notify: Notify,
 }
 
-/// Runs what belongs to this core only.
+/// Runs tasks on this core only.
 #[derive(Clone)]
 struct LocalExecutor(Rc<SettingsNotify>);
 

@@ -1,7 +1,7 @@
-//! What is asked of a target, and under which path: made once per target, so that no request writes one.
+//! The endpoints of a target and their paths: made once per target, so that no request builds one.
 //!
-//! Model names come from clients and go into paths here, so everything in them that could mean something there is encoded. A path that a
-//! provider does not have is none: it is not asked.
+//! Model names come from clients and become part of paths here, so every special character is encoded. Where a provider does not have an
+//! endpoint, there is no path, and it is not asked.
 
 use http::uri::PathAndQuery;
 use koboshi_wire::Dialect;
@@ -9,10 +9,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::http::upstream::Origin;
 
-/// What a name may hold in a path as it is.
+/// The characters that are encoded in a path.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// What is asked of a target.
+/// What a request asks of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Interface {
     /// An answer, in this dialect.
@@ -40,7 +40,7 @@ pub(crate) enum Layout {
     Plain,
     /// The same without embeddings.
     Anthropic,
-    /// Models are part of the path; what copies OpenAI is apart.
+    /// Models are part of the path; the OpenAI-compatible paths are apart.
     Gemini,
     /// Under `/openai`; with a dated version, deployments are part of the path.
     Azure { version: Option<String> },
@@ -55,7 +55,7 @@ pub(crate) struct Paths {
     responses: Option<PathAndQuery>,
     messages: Option<PathAndQuery>,
     gemini: Option<PathAndQuery>,
-    /// The only dialect that says in the path whether it streams.
+    /// The only dialect whose path differs for streams.
     gemini_stream: Option<PathAndQuery>,
     count_messages: Option<PathAndQuery>,
     count_responses: Option<PathAndQuery>,
@@ -89,7 +89,7 @@ impl Paths {
         }
     }
 
-    /// Where this is asked for, in the provider's own dialect.
+    /// The path of an endpoint, in the provider's own dialect.
     pub(crate) fn path(&self, interface: Interface, streams: bool) -> Option<&PathAndQuery> {
         match (interface, streams) {
             (Interface::Generate(Dialect::Chat), _) => self.chat.as_ref(),
@@ -100,7 +100,7 @@ impl Paths {
             (Interface::Count(Dialect::Messages), _) => self.count_messages.as_ref(),
             (Interface::Count(Dialect::Gemini), _) => self.count_gemini.as_ref(),
             (Interface::Count(Dialect::Responses), _) => self.count_responses.as_ref(),
-            // Nobody counts in this dialect.
+            // This dialect has no token count.
             (Interface::Count(Dialect::Chat), _) => None,
             (Interface::Embeddings, _) => self.embeddings.as_ref(),
         }
@@ -132,14 +132,14 @@ impl Layout {
     }
 }
 
-/// `2024-10-21`, and not `preview` or `v1`, which are versions of the interface without dates.
+/// `2024-10-21`, and not `preview` or `v1`, which are undated versions of the API.
 fn is_dated(version: &str) -> bool {
     version.starts_with(|outgoing: char| outgoing.is_ascii_digit())
 }
 
-/// A model's name as a part of a path; none for what a path would not keep as it is.
+/// A model's name as a segment of a path; none for a name that a path would change.
 fn in_path(model: &str) -> Option<String> {
-    // Google's own lists write it so.
+    // As Google's own lists write it.
     let bare = model.strip_prefix("models/").unwrap_or(model);
     let moves = matches!(bare, "" | "." | "..");
     (!moves).then(|| utf8_percent_encode(bare, RESERVED).to_string())
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(at(Interface::Count(Dialect::Messages)).as_deref(), Some("/v1/messages/count_tokens"));
         assert_eq!(at(Interface::Count(Dialect::Responses)).as_deref(), Some("/v1/responses/input_tokens"));
         assert_eq!(at(Interface::Embeddings).as_deref(), Some("/v1/embeddings"));
-        assert_eq!(at(Interface::Count(Dialect::Chat)), None, "nobody counts in this dialect");
+        assert_eq!(at(Interface::Count(Dialect::Chat)), None, "this dialect has no token count");
     }
 
     #[test]

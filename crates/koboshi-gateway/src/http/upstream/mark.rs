@@ -1,4 +1,4 @@
-//! Marks the frames of the simulated provider as made up, before anybody reads them.
+//! Marks the frames of the simulated provider as made up, before they are parsed.
 
 use bytes::Bytes;
 use koboshi_wire::Dialect;
@@ -12,9 +12,9 @@ const FIELD: &[u8] = br#""koboshi":{"simulated":true},"#;
 
 /// Marks the frames of one stream of the simulated provider.
 pub(crate) struct StreamMark {
-    /// Behind this a frame is marked.
+    /// The mark follows this text.
     behind: &'static [u8],
-    /// All frames with it are marked, and not only the first one.
+    /// Whether every frame with that text is marked, and not only the first one.
     every: bool,
     is_done: bool,
 }
@@ -30,14 +30,14 @@ impl StreamMark {
         Self { behind, every, is_done: false }
     }
 
-    /// A piece of the stream with the mark where it belongs.
+    /// Adds the mark to a piece of the stream.
     pub(crate) fn add(&mut self, piece: Bytes) -> Bytes {
         if self.is_done {
             return piece;
         }
         let Some(found) = memmem::find(&piece, self.behind) else { return piece };
         let (before, after) = piece.split_at(found + self.behind.len());
-        // An object without fields, or a broken one, takes no field with a comma behind it.
+        // An object without fields, or a broken one, cannot take a field with a comma after it.
         if after.first() != Some(&b'"') {
             return piece;
         }

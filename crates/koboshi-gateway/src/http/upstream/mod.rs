@@ -1,7 +1,7 @@
-//! The way to the providers: one call that sends a request and returns the head of the answer.
+//! Sends requests to providers: one call that sends a request and returns the head of the answer.
 //!
-//! It knows sockets, TLS, proxies and the built-in provider, and nothing of faults beyond the way itself: what an answer
-//! means is the classifier's business, what to do about it the attempt's.
+//! It knows sockets, TLS, proxies and the built-in provider, and only the faults of the connection itself: the classifier interprets
+//! answers, and the attempt decides what follows.
 
 pub(crate) mod interface;
 
@@ -17,6 +17,7 @@ mod origin;
 mod peek;
 mod pool;
 mod race;
+pub(crate) mod rehearsal;
 mod sends;
 mod server_request;
 pub(crate) mod sim;
@@ -38,6 +39,7 @@ pub(crate) use body::Body;
 pub(crate) use form_client::FormClient;
 pub(crate) use one_shot::OneShotClient;
 pub(crate) use origin::{Origin, OriginError};
+pub(crate) use rehearsal::RehearsedTarget;
 pub(crate) use sends::Sends;
 pub(crate) use trust::{Trust, tls_config};
 
@@ -48,7 +50,7 @@ use server_request::ServerRequest;
 use crate::http::upstream::interface::Interface;
 use koboshi_wire::http1::Fields;
 
-/// What we call ourselves.
+/// Our user agent.
 pub(crate) static USER_AGENT_VALUE: HeaderValue =
     HeaderValue::from_static(concat!("koboshi/", env!("CARGO_PKG_VERSION")));
 
@@ -57,18 +59,20 @@ pub(crate) static USER_AGENT_VALUE: HeaderValue =
 pub(crate) enum Destination<'a> {
     /// To a server, under this path.
     Server(&'a Origin, &'a PathAndQuery),
-    /// To the built-in provider, with this model; perhaps because no other is known, and nobody has asked for it.
+    /// To the built-in provider, with this model; perhaps only because no other provider is configured.
     Sim {
         model: &'a str,
         stands_in: bool,
-        /// In the dialect that it is spoken to.
+        /// The dialect of the request.
         interface: Interface,
-        /// Gemini's dialect does not say it in the body.
+        /// Gemini's dialect does not state it in the body.
         streams: bool,
     },
+    /// To the script of a rehearsal.
+    Rehearsed { target: &'a RehearsedTarget, interface: Interface, streams: bool },
 }
 
-/// Writes down a header that it is told.
+/// Writes one header.
 pub(crate) type Writer<'w> = dyn FnMut(&HeaderName, &HeaderValue) + 'w;
 
 /// The head of an answer, and its body to come.
@@ -81,17 +85,17 @@ pub(crate) struct UpstreamAnswer {
 /// A request to a provider.
 pub(crate) struct ProviderRequest<'a> {
     pub(crate) destination: Destination<'a>,
-    /// Tells the headers to whoever writes them down.
+    /// Writes the headers with a writer.
     pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
     pub(crate) body: &'a Bytes,
     pub(crate) connect_limit: Duration,
-    /// Counts it, for the client's request that it belongs to.
+    /// Counts sends, for the client's request.
     pub(crate) sends: &'a Sends,
-    /// Told when it is sent again, because its connection was dead.
+    /// Called when it is sent again because its connection was dead.
     pub(crate) on_resend: &'a dyn Fn(),
 }
 
-/// The way to the providers, from one core.
+/// The upstream connections of one core.
 pub(crate) struct Upstream {
     pool: Rc<Pool>,
     sim: Arc<sim::SimProvider>,
@@ -109,23 +113,32 @@ impl Upstream {
         Self { pool, sim, form_client }
     }
 
-    /// For questions of our own.
+    /// The client for requests of our own.
     pub(crate) fn form_client(&self) -> &Rc<FormClient> {
         &self.form_client
     }
 
-    /// Lets go of connections that nobody has used for long.
+    /// Whether a script stands in for all providers.
+    pub(crate) fn rehearses(&self) -> bool {
+        self.sim.rehearses()
+    }
+
+    /// Closes connections that were idle for long.
     pub(crate) fn tidy(&self) {
         self.pool.tidy();
     }
 
-    /// Sends, and waits for the head of the answer. How long that may take is for the caller to say.
+    /// Sends, and waits for the head of the answer. The caller limits the time.
     pub(crate) async fn send(&self, request: &ProviderRequest<'_>) -> Result<UpstreamAnswer, Box<Fault>> {
         let (origin, path) = match request.destination {
             Destination::Server(origin, path) => (origin, path),
             Destination::Sim { model, stands_in, interface, streams } => {
                 request.sends.begin();
                 return Box::pin(self.sim.play(model, stands_in, interface, streams, request.body)).await;
+            }
+            Destination::Rehearsed { target, interface, streams } => {
+                request.sends.begin();
+                return Box::pin(self.sim.rehearse(target, interface, streams, request.body)).await;
             }
         };
         let &ProviderRequest { headers, body, connect_limit, sends, on_resend, .. } = request;

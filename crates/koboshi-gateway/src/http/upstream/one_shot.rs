@@ -1,6 +1,6 @@
-//! One question to one server over a connection of its own, answered whole: for batches of traces and for operators, who ask rarely.
+//! Sends one request to one server over a connection of its own and reads the whole answer: for batches of traces and for operators.
 //!
-//! The connection is made like those to providers: TLS, proxies and time limits are the same. HTTP/1.1 only: one question needs no streams.
+//! The connection is made like those to providers: TLS, proxies and time limits are the same. HTTP/1.1 only: one request needs no streams.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,35 +19,35 @@ use super::connect::Connector;
 use super::origin::{Origin, OriginError};
 use super::trust::tls_config;
 
-/// Until a connection stands.
-const CONNECT: Duration = Duration::from_secs(5);
+/// How long connecting may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a question was not answered, in words.
+/// Why there is no answer, in words.
 pub(crate) type OneShotError = Box<dyn std::error::Error + Send + Sync + 'static>;
 
-/// There is no connection.
+/// The connection could not be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.detail)]
 pub(crate) struct ConnectFailure(pub(crate) Box<Fault>);
 
 impl ConnectFailure {
-    /// Whether nobody listens there.
+    /// Whether the connection was refused.
     pub(crate) fn is_refused(&self) -> bool {
         self.0.kind == Kind::ConnectionRefused
     }
 
-    /// Whether the other side did not speak TLS at all.
+    /// Whether the server did not speak TLS at all.
     pub(crate) fn is_plain(&self) -> bool {
-        // As rustls names an answer that is no TLS record.
+        // rustls reports an answer that is no TLS record in this way.
         self.0.sub == Some(Sub::Handshake) && self.0.detail.contains("corrupt message")
     }
 }
 
-/// A server that is asked now and then.
+/// A server that gets a request now and then.
 pub(crate) struct OneShotClient {
     pub(crate) origin: Origin,
     connector: Connector,
-    /// No answer is longer.
+    /// Longer answers are refused.
     max_bytes: usize,
 }
 
@@ -59,9 +59,10 @@ impl OneShotClient {
         Ok(Self { origin, connector: Connector::new(tls, Arc::new(Matcher::from_env())), max_bytes })
     }
 
-    /// Sends a request, whose address is a whole one, and reads the answer.
+    /// Sends a request with an absolute address, and reads the answer.
     pub(crate) async fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, OneShotError> {
-        let connected = self.connector.connect(&self.origin, CONNECT).await.map_err(ConnectFailure)?;
+        let connected =
+            self.connector.connect(&self.origin, CONNECT_TIMEOUT).await.map_err(ConnectFailure)?;
         let (parts, body) = request.into_parts();
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = parts.method;
@@ -74,7 +75,7 @@ impl OneShotClient {
             request.headers_mut().insert(PROXY_AUTHORIZATION, auth.clone());
         }
         let (mut sender, connection) = http1::handshake(TokioIo::new(connected.wire)).await?;
-        // It ends when the sender is dropped and the answer was read.
+        // The task ends when the sender is dropped and the answer was read.
         tokio::spawn(connection);
         let (parts, body) = sender.send_request(request).await?.into_parts();
         let body = Limited::new(body, self.max_bytes).collect().await?.to_bytes();

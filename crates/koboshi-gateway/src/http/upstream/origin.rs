@@ -1,4 +1,4 @@
-//! Where a provider is: scheme, host, port and the path before every interface.
+//! The address of a provider: scheme, host, port and the path before every endpoint.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,11 +27,11 @@ struct Inner {
     secure: bool,
     host: String,
     port: u16,
-    /// What stands in `Host`.
+    /// The value of `Host`.
     authority: HeaderValue,
-    /// Path before every interface, without a slash at its end.
+    /// The path before every endpoint, without a trailing slash.
     prefix: String,
-    /// The authority of its own, if it has one.
+    /// The certificate authority of its own, if it has one.
     trust: Option<Trust>,
 }
 
@@ -79,7 +79,7 @@ impl Origin {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The same address, with an authority of its own.
+    /// The same address, with a certificate authority of its own.
     #[must_use]
     pub(crate) fn trusting(self, trust: Trust) -> Self {
         let Inner { secure, host, port, authority, prefix, .. } = &*self.inner;
@@ -120,12 +120,12 @@ impl Origin {
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
     }
 
-    /// The path of an interface, such as `/chat/completions`. Made anew each time: who asks often keeps it.
+    /// The path of an endpoint, such as `/chat/completions`. Built on each call: frequent callers keep it.
     pub(crate) fn path(&self, interface: &str) -> Option<PathAndQuery> {
         PathAndQuery::try_from(format!("{}{interface}", self.inner.prefix)).ok()
     }
 
-    /// The same with scheme and host, as proxies want it.
+    /// The same with scheme and host, as proxies need it.
     pub(crate) fn absolute(&self, path: &PathAndQuery) -> Option<Uri> {
         let scheme = if self.is_secure() { "https" } else { "http" };
         let authority = self.authority().to_str().ok()?;
@@ -140,7 +140,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// An address as it may be shown: what stands before an `@` may be a password.
+/// An address as it may be shown: what precedes an `@` may be a password.
 fn shown(text: &str) -> String {
     let text: String = text.chars().filter(|c| !c.is_control()).take(200).collect();
     match text.rsplit_once('@') {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_said_without_its_password() {
+    fn an_invalid_address_is_shown_without_its_password() {
         for wrong in ["", "api.openai.com", "ftp://x", "https://", "http:///v1"] {
             assert!(matches!(Origin::parse(wrong), Err(OriginError::NotAnAddress(_))), "{wrong}");
         }

@@ -1,12 +1,12 @@
-//! Connections of one core to all providers: who is idle, who can take one more stream, and when a new one is made.
+//! The connections of one core to all providers: which are idle, which can take one more stream, and when a new one is opened.
 //!
-//! One pool per core needs no lock, and a request never changes the core. HTTP/1.1 connections are taken and given back when
-//! the answer was read to its end; an HTTP/2 connection is shared until its streams are used up, then the next one is opened,
+//! One pool per core needs no lock, and a request never changes the core. HTTP/1.1 connections are returned when the answer was read to its
+//! end; an HTTP/2 connection is shared until its streams are used up, then the next one is opened,
 //! because long streams would queue behind each other. Of many requests that come at once to a server that may speak HTTP/2,
-//! one opens the connection and the others wait for it. A provider that says something unasked loses all its idle connections.
+//! one opens the connection and the others wait for it. A provider that sends something unsolicited loses all its idle connections.
 //!
-//! A server may close an idle connection at the moment we use it, or refuse a stream on one that it is about to close. That is
-//! nobody's fault: such a request is sent again on a new connection ([`stale`](super::stale)), and no attempt is counted for it.
+//! A server may close an idle connection at the moment we use it, or refuse a stream on one that it is about to close. That is no
+//! failure: such a request is sent again on a new connection ([`stale`](super::stale)), and counts as no further attempt.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -20,41 +20,41 @@ use tokio::time::{Instant, timeout};
 
 use super::UpstreamAnswer;
 use super::body::Body;
-use super::connect::{Connector, NewConnection, Via};
+use super::connect::{Connector, ForwardProxy, NewConnection};
 use super::connection_fault::{Stage, cut, fault_of, is_local_shortage, timed_out};
 use super::http1_connection::{Http1Connection, OutgoingRequest, ReadBuffer};
 use super::http2_connection::{Http2Connection, Http2Stream, OpenLock};
 use super::origin::Origin;
-use super::peek::Idle;
+use super::peek::IdleState;
 use super::server_request::{Payload, ServerRequest};
 use super::stale::{is_stale_http1, is_stale_http2};
 use koboshi_wire::http1::Fields;
 
-/// Idle connections that are kept to one provider.
+/// How many idle connections to one provider are kept.
 const MAX_IDLE: usize = 512;
-/// An older idle connection is not trusted.
+/// Older idle connections are not used.
 pub(super) const MAX_IDLE_AGE: Duration = Duration::from_secs(50);
-/// Connections to a provider that spoke unasked serve one request each for this long.
+/// For how long connections to a provider that sent something unsolicited are not reused.
 const DISTRUST: Duration = Duration::from_secs(60);
-/// How often all idle connections are looked at.
+/// How often all idle connections are checked.
 const SWEEP: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
 struct HostPool {
-    /// The one that was used last at the end.
+    /// The most recently used one is last.
     #[expect(clippy::vec_box, reason = "each goes from here to a request and back in its box")]
     idle: Vec<Box<PooledConnection>>,
     shared: Vec<Http2Connection>,
-    /// Whether its connections are shared, once one was made.
+    /// Whether its connections are shared, known once one was opened.
     shares: Option<bool>,
-    /// Held by whoever opens a connection that others may share, until it is known how many may.
+    /// Held while a connection that others may share is being opened, until its stream limit is known.
     open_lock: Arc<Mutex<()>>,
-    /// Until then no connection is kept: the provider spoke unasked, and what it says next may be the answer to somebody else.
+    /// Until then no connection is kept: the provider sent something unsolicited, and the next such bytes may belong to another request.
     distrusted_until: Option<Instant>,
 }
 
 impl HostPool {
-    /// The provider spoke unasked on a connection: it may do so on all of them.
+    /// The provider sent something unsolicited on a connection: it may do so on all of them.
     fn distrust(&mut self) {
         self.idle.clear();
         self.distrusted_until = Some(Instant::now() + DISTRUST);
@@ -64,20 +64,20 @@ impl HostPool {
         self.idle.len() < MAX_IDLE && self.distrusted_until.is_none_or(|until| until <= now)
     }
 
-    /// Lets go of connections that are too old, have ended, or on which the provider spoke.
+    /// Closes connections that are too old, have ended, or have unsolicited bytes.
     fn sweep(&mut self) {
         let (now, mut is_unsolicited) = (Instant::now(), false);
         self.idle.retain_mut(|idle| {
-            let found = if idle.is_old(now) { Idle::Ended } else { idle.connection.peek() };
-            is_unsolicited |= found == Idle::Unsolicited;
-            found == Idle::Quiet
+            let found = if idle.is_old(now) { IdleState::Ended } else { idle.connection.peek() };
+            is_unsolicited |= found == IdleState::Unsolicited;
+            found == IdleState::Quiet
         });
         if is_unsolicited {
             self.distrust();
         }
     }
 
-    /// The connection that was used last and can be used now.
+    /// The most recently used idle connection that can be used now.
     fn take_idle(&mut self) -> Option<Box<PooledConnection>> {
         let now = Instant::now();
         while let Some(mut pooled) = self.idle.pop() {
@@ -85,12 +85,12 @@ impl HostPool {
                 continue;
             }
             match pooled.connection.peek() {
-                Idle::Quiet => {
+                IdleState::Quiet => {
                     pooled.since = now;
                     return Some(pooled);
                 }
-                Idle::Ended => {}
-                Idle::Unsolicited => self.distrust(),
+                IdleState::Ended => {}
+                IdleState::Unsolicited => self.distrust(),
             }
         }
         None
@@ -101,15 +101,15 @@ impl HostPool {
 pub(crate) struct Pool {
     connector: Connector,
     hosts: RefCell<HostPools>,
-    /// Where connections read into.
+    /// The shared read buffer.
     read_buffer: ReadBuffer,
-    /// Where heads are written.
+    /// The shared buffer for heads.
     head_buffer: Cell<Vec<u8>>,
-    /// When all idle connections were looked at last.
+    /// When all idle connections were checked last.
     last_sweep: Cell<Instant>,
 }
 
-/// Providers are few, and nearly always the same ones: looking through them is quicker than a hash of their address.
+/// Providers are few, and nearly always the same ones: searching a list is quicker than hashing an address.
 #[derive(Default)]
 struct HostPools(Vec<(Origin, HostPool)>);
 
@@ -118,7 +118,7 @@ impl HostPools {
         self.0.iter_mut().find(|(known, _)| known == origin).map(|(_, host)| host)
     }
 
-    /// The same, made if it is not there.
+    /// As `find`, but adds a missing one.
     fn of(&mut self, origin: &Origin) -> Option<&mut HostPool> {
         if self.find(origin).is_none() {
             self.0.push((origin.clone(), HostPool::default()));
@@ -127,14 +127,14 @@ impl HostPools {
     }
 }
 
-/// A connection for one request at a time, and where it goes when its answer was read. It stays in its box from one request to the next.
+/// A connection for one request at a time, and the pool that it returns to. It stays in its box from one request to the next.
 pub(crate) struct PooledConnection {
     pub(super) connection: Http1Connection,
-    via: Option<Arc<Via>>,
+    via: Option<Arc<ForwardProxy>>,
     origin: Origin,
-    /// Only while an answer comes on it: on the shelf it must not keep what keeps it.
+    /// Only while an answer comes on it: an idle connection must not keep its own pool alive.
     pool: Option<Rc<Pool>>,
-    /// When it was opened, put there or taken last.
+    /// When it was last opened, returned or taken.
     since: Instant,
 }
 
@@ -143,7 +143,7 @@ impl PooledConnection {
         now.duration_since(self.since) >= MAX_IDLE_AGE
     }
 
-    /// The answer was read to its end.
+    /// Returns the connection, after its answer was read to its end.
     pub(super) fn return_to_pool(mut self: Box<Self>) {
         let Some(pool) = self.pool.take() else { return };
         let mut hosts = pool.hosts.borrow_mut();
@@ -164,12 +164,12 @@ enum ReadyConnection {
     Http2(http2::SendRequest<Payload>, Http2Stream),
 }
 
-/// What came of sending on a connection.
+/// The result of sending on a connection.
 enum SendOutcome {
     Answer(UpstreamAnswer),
-    /// The connection was dead before anything of the request left.
+    /// The connection was dead before any of the request was sent.
     Unsent,
-    /// The connection died, and nobody can have worked on the request.
+    /// The connection died, and no server can have processed the request.
     Stale,
     Failed(Box<Fault>),
 }
@@ -180,7 +180,7 @@ impl Pool {
         Rc::new(Self { connector, hosts, read_buffer, head_buffer, last_sweep: Cell::new(Instant::now()) })
     }
 
-    /// Lets go of connections that can no longer be used. It may be called often.
+    /// Closes connections that can no longer be used. It may be called often.
     pub(crate) fn tidy(&self) {
         if self.last_sweep.get().elapsed() >= SWEEP {
             self.last_sweep.set(Instant::now());
@@ -188,7 +188,7 @@ impl Pool {
         }
     }
 
-    /// Closes all connections that nobody uses: somebody needs their descriptors. Says whether there were any.
+    /// Closes all idle connections, because their descriptors are needed; returns whether there were any.
     fn close_idle(&self) -> bool {
         let mut hosts = self.hosts.borrow_mut();
         let idle: Vec<_> = hosts.0.iter_mut().flat_map(|(_, host)| host.idle.drain(..)).collect();
@@ -212,7 +212,7 @@ impl Pool {
                 }
             }
         }
-        // Rare and large, so apart from the request that needs it.
+        // Rare and large, so boxed apart from the request.
         let connection = Box::pin(self.open_or_join(request.origin, request.connect_limit)).await?;
         match self.send_on(connection, request, false).await {
             SendOutcome::Answer(answer) => Ok(answer),
@@ -223,7 +223,7 @@ impl Pool {
         }
     }
 
-    /// A connection that is open. One that was idle may be dead: a request that may not be sent again gets none of those.
+    /// An open connection. An idle one may be dead: a request that may not be sent again gets none of those.
     fn ready_connection(&self, origin: &Origin, may_resend: bool) -> Option<ReadyConnection> {
         if let Some(connection) = self.shared_connection(origin) {
             return Some(connection);
@@ -245,19 +245,19 @@ impl Pool {
         Some(ReadyConnection::Http2(connection, stream))
     }
 
-    /// A new connection, or one that somebody else opened meanwhile for all.
+    /// A new connection, or a shared one that another request opened meanwhile.
     async fn open_or_join(&self, origin: &Origin, limit: Duration) -> Result<ReadyConnection, Box<Fault>> {
         let Some(open_lock) = self.open_lock(origin) else { return self.open(origin, limit, None).await };
         let lock = timeout(limit, open_lock.lock_owned()).await.map_err(|_| timed_out(Sub::Connect))?;
         if let Some(connection) = self.shared_connection(origin) {
             return Ok(connection);
         }
-        // Where it turned out that nobody can share, nobody need wait.
+        // If connections turned out not to be shared, others need not wait.
         let lock = self.open_lock(origin).map(|_| lock);
         self.open(origin, limit, lock).await
     }
 
-    /// Where to wait for one's turn to open a connection; none where connections are not shared.
+    /// The lock for opening a connection; none where connections are not shared.
     fn open_lock(&self, origin: &Origin) -> Option<Arc<Mutex<()>>> {
         if !origin.is_secure() {
             return None;
@@ -273,7 +273,7 @@ impl Pool {
         }
     }
 
-    /// A new connection. The turn to open one is over when others can share it.
+    /// Opens a connection. The lock is released when others can share it.
     async fn open(
         &self,
         origin: &Origin,

@@ -1,8 +1,8 @@
-//! The addresses of a host, raced (Happy Eyeballs, RFC 8305): the first that connects wins, and the others are dropped.
+//! Races the addresses of a host (Happy Eyeballs, RFC 8305): the first that connects wins, and the others are dropped.
 //!
-//! An address may swallow every packet, as IPv6 does where a VPN or a router forgot it. Tried one after the other, it would use up the time for
-//! all. So the families take turns, the next address is tried when the one before has failed or has not connected for a quarter of a second,
-//! and those that were begun go on. How long all may take is for the caller to say.
+//! An address may swallow every packet, as IPv6 does behind a VPN or router that does not route it. Tried one after the other, it would use
+//! up the time for all. So the address families alternate, the next address is tried when the one before has failed or has not connected for a
+//! quarter of a second, and earlier ones continue. The caller limits the time for all.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -15,10 +15,10 @@ use tokio::time::timeout;
 
 use super::connection_fault::is_shortage_error;
 
-/// How long one address is waited for before the next is tried beside it.
+/// How long one address has before the next is tried beside it.
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// What the first address brings that connects, or why none does.
+/// The connection of the first address that connects, or why none does.
 pub(super) async fn race<T, F>(addresses: Vec<SocketAddr>, connect: impl Fn(SocketAddr) -> F) -> io::Result<T>
 where
     F: Future<Output = io::Result<T>>,
@@ -43,7 +43,7 @@ where
     }
 }
 
-/// The result of the first of them that has one; it is taken out.
+/// The result of the first of them that has one; it is removed.
 fn poll_any<F: Future>(running: &mut Vec<Pin<Box<F>>>, context: &mut Context<'_>) -> Poll<F::Output> {
     for (place, one) in running.iter_mut().enumerate() {
         if let Poll::Ready(result) = one.as_mut().poll(context) {
@@ -54,7 +54,7 @@ fn poll_any<F: Future>(running: &mut Vec<Pin<Box<F>>>, context: &mut Context<'_>
     Poll::Pending
 }
 
-/// The addresses in the order in which they are tried: the families take turns, and the one that the resolver prefers begins.
+/// The addresses in the order in which they are tried: the families alternate, and the one that the resolver prefers begins.
 fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let prefers_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let (preferred, other): (Vec<_>, Vec<_>) =
@@ -68,7 +68,7 @@ fn in_turns(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
     turns
 }
 
-/// Which of two errors is told. What this machine lacks is more than what became of an address, and that there is no route to an address of
+/// Which of two errors is reported. A shortage of this machine matters more than the failure of an address, and a missing route in
 /// one family says little where the other family has one.
 fn more_telling(known: Option<io::Error>, new: io::Error) -> io::Error {
     use io::ErrorKind::{AddrNotAvailable, HostUnreachable, NetworkUnreachable};
@@ -96,16 +96,16 @@ mod tests {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 
-    /// What an address does.
+    /// The behaviour of an address.
     #[derive(Clone, Copy)]
-    enum Does {
+    enum AddressBehaviour {
         Connects(u64),
         Fails(u64),
         Swallows,
     }
 
-    /// Races addresses that do this, and says who won, after how many milliseconds, and when each was tried.
-    async fn raced(all: &[Does]) -> (Result<usize, String>, u64, Vec<(usize, u64)>) {
+    /// Races addresses; returns which won, after how many milliseconds, and when each was tried.
+    async fn raced(all: &[AddressBehaviour]) -> (Result<usize, String>, u64, Vec<(usize, u64)>) {
         let (start, tried) = (Instant::now(), RefCell::new(Vec::new()));
         let since = || u64::try_from(start.elapsed().as_millis()).unwrap();
         let hosts =
@@ -117,12 +117,12 @@ mod tests {
             let does = all[number];
             async move {
                 match does {
-                    Does::Connects(after) => sleep(Duration::from_millis(after)).await,
-                    Does::Fails(after) => {
+                    AddressBehaviour::Connects(after) => sleep(Duration::from_millis(after)).await,
+                    AddressBehaviour::Fails(after) => {
                         sleep(Duration::from_millis(after)).await;
                         return Err(io::Error::other(format!("no {number}")));
                     }
-                    Does::Swallows => std::future::pending().await,
+                    AddressBehaviour::Swallows => std::future::pending().await,
                 }
                 Ok(number)
             }
@@ -135,14 +135,14 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_next_address_is_tried_after_a_quarter_of_a_second_or_when_one_failed() {
-        use Does::{Connects, Fails, Swallows};
-        type Case = (&'static [Does], Result<usize, &'static str>, u64, &'static [(usize, u64)]);
+        use AddressBehaviour::{Connects, Fails, Swallows};
+        type Case = (&'static [AddressBehaviour], Result<usize, &'static str>, u64, &'static [(usize, u64)]);
         let cases: &[Case] = &[
             (&[Connects(20)], Ok(0), 20, &[(0, 0)]),
             (&[Connects(240), Connects(1)], Ok(0), 240, &[(0, 0)]),
             (&[Swallows, Connects(20)], Ok(1), 270, &[(0, 0), (1, 250)]),
             (&[Fails(10), Connects(20)], Ok(1), 30, &[(0, 0), (1, 10)]),
-            // Who was begun goes on, and may win later.
+            // Earlier ones continue, and may win later.
             (&[Connects(300), Connects(100)], Ok(0), 300, &[(0, 0), (1, 250)]),
             (&[Connects(400), Swallows, Fails(5)], Ok(0), 400, &[(0, 0), (1, 250)]),
             (&[Swallows, Fails(10), Connects(5)], Ok(2), 265, &[(0, 0), (1, 250), (2, 260)]),
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(more_telling(None, NetworkUnreachable.into()).kind(), NetworkUnreachable);
     }
 
-    /// A port whose queue is full: the kernel swallows whoever wants to connect.
+    /// A port whose queue is full: the kernel drops new connections silently.
     async fn swallowing() -> (TcpListener, Vec<TcpStream>) {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();

@@ -1,8 +1,8 @@
-//! How often a client's request was really sent to providers: an attempt may send it twice, or find no connection to send it on.
+//! Counts how often a client's request was really sent to providers: an attempt may send it twice, or find no connection to send it on.
 
 use std::cell::Cell;
 
-/// The sends of one request of a client, over all its attempts.
+/// The sends of one client request, over all its attempts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sends {
     count: Cell<u32>,
@@ -14,22 +14,22 @@ impl Sends {
         self.count.get()
     }
 
-    /// It is being sent.
+    /// Counts a send.
     pub(super) fn begin(&self) {
         self.count.set(self.count.get().saturating_add(1));
     }
 
-    /// Nothing of it was sent after all.
+    /// Takes a count back: nothing was sent.
     pub(super) fn take_back(&self) {
         self.count.set(self.count.get().saturating_sub(1));
     }
 
-    /// Whether it may be sent again without an attempt of its own.
+    /// Whether it may be sent again without a further attempt.
     pub(super) fn may_resend(&self) -> bool {
         !self.has_resent.get()
     }
 
-    /// It is sent again so: once is all there is.
+    /// Records such a resend: there is only one.
     pub(super) fn resend(&self) {
         self.has_resent.set(true);
     }

@@ -1,4 +1,4 @@
-//! A request to a provider, as HTTP/1.1 and HTTP/2 want it written.
+//! A request to a provider, as HTTP/1.1 text or as an HTTP/2 message.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use http_body_util::Full;
 use koboshi_wire::http1::out::content_length;
 
 use super::Writer;
-use super::connect::Via;
+use super::connect::ForwardProxy;
 use super::origin::Origin;
 use super::sends::Sends;
 
@@ -20,19 +20,19 @@ pub(super) type Payload = Full<Bytes>;
 pub(crate) struct ServerRequest<'a> {
     pub(crate) origin: &'a Origin,
     pub(crate) path: &'a PathAndQuery,
-    /// Tells the headers to whoever writes them down; one that meets a dead connection is told twice.
+    /// Writes the headers with a writer; called twice for a request that meets a dead connection.
     pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
     pub(crate) body: &'a Bytes,
     pub(crate) connect_limit: Duration,
-    /// Counts it, for the client's request that it belongs to.
+    /// Counts sends, for the client's request.
     pub(crate) sends: &'a Sends,
-    /// Told when it is sent again.
+    /// Called when it is sent again.
     pub(crate) on_resend: &'a dyn Fn(),
 }
 
 impl ServerRequest<'_> {
-    /// As text. A proxy wants the whole address, and may want to know who asks.
-    pub(super) fn write(&self, out: &mut Vec<u8>, via: Option<&Via>) {
+    /// Writes it as text. A proxy needs the absolute address, and may need credentials.
+    pub(super) fn write(&self, out: &mut Vec<u8>, via: Option<&ForwardProxy>) {
         out.extend_from_slice(b"POST ");
         let whole = via.and_then(|_| self.origin.absolute(self.path));
         match whole {
@@ -48,14 +48,14 @@ impl ServerRequest<'_> {
         };
         put(&HOST, self.origin.authority());
         (self.headers)(&mut put);
-        if let Some(auth) = via.and_then(Via::auth) {
+        if let Some(auth) = via.and_then(ForwardProxy::auth) {
             put(&PROXY_AUTHORIZATION, auth);
         }
         content_length(out, self.body.len() as u64);
         out.extend_from_slice(b"\r\n");
     }
 
-    /// As HTTP/2 takes it: the address says who is meant.
+    /// As an HTTP/2 message: its address names the host.
     pub(super) fn message(&self) -> Request<Payload> {
         let mut request = Request::new(Full::new(self.body.clone()));
         *request.method_mut() = Method::POST;

@@ -1,7 +1,8 @@
-//! The built-in provider on its stage: it counts who was asked how often, and plays with real pauses.
+//! Runs the built-in provider: counts requests per model, and plays answers with real pauses.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use http::StatusCode;
 use koboshi::fault::Fault;
@@ -12,12 +13,13 @@ use tokio::time::sleep;
 
 use super::Body;
 use super::UpstreamAnswer;
-use super::connection_fault::{Stage, fault_of};
+use super::connection_fault::{Stage as ConnectionStage, fault_of, unresolved};
+use super::rehearsal::{Cue, RehearsedTarget, Stage};
 use crate::http::upstream::interface::Interface;
 use crate::http::upstream::mark::StreamMark;
 use koboshi_wire::http1::Fields;
 
-/// Model names that are counted apart; the names come from clients.
+/// How many model names are counted apart; the names come from clients.
 const MAX_NAMES: usize = 10_000;
 
 /// Shared by all cores, so that "the first time" means once.
@@ -25,12 +27,48 @@ pub(crate) struct SimProvider {
     clock: SystemClock,
     started: Moment,
     asked: Mutex<HashMap<String, u64>>,
+    /// Stands in for all providers, in a rehearsal.
+    stage: Option<Arc<Stage>>,
 }
 
 impl SimProvider {
     pub(crate) fn new() -> Self {
         let clock = SystemClock;
-        Self { started: clock.moment(), clock, asked: Mutex::default() }
+        Self { started: clock.moment(), clock, asked: Mutex::default(), stage: None }
+    }
+
+    /// For a rehearsal.
+    pub(crate) fn on(stage: Arc<Stage>) -> Self {
+        Self { stage: Some(stage), ..Self::new() }
+    }
+
+    pub(super) fn rehearses(&self) -> bool {
+        self.stage.is_some()
+    }
+
+    /// Plays what the script says of this target.
+    pub(super) async fn rehearse(
+        &self,
+        target: &RehearsedTarget,
+        interface: Interface,
+        streams: bool,
+        body: &[u8],
+    ) -> Result<UpstreamAnswer, Box<Fault>> {
+        let cue = self.stage.as_ref().map_or(Cue::Unresolved, |stage| stage.ask(target));
+        match cue {
+            Cue::Play(model) => {
+                let nth = self.count(&format!("{} {model}", target.name));
+                self.perform(&model, nth, interface, streams, body).await
+            }
+            Cue::Unresolved => Err(unresolved(&io::Error::other("no such name (rehearsed)"))),
+            Cue::Untrusted => {
+                let untrusted = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
+                Err(fault_of(
+                    &io::Error::new(io::ErrorKind::InvalidData, untrusted),
+                    ConnectionStage::Connect,
+                ))
+            }
+        }
     }
 
     /// Plays the answer to a request.
@@ -42,15 +80,26 @@ impl SimProvider {
         streams: bool,
         body: &[u8],
     ) -> Result<UpstreamAnswer, Box<Fault>> {
+        let nth = self.count(model);
+        // Where it stands in for a missing provider, a real agent may be asking, and would run made-up tool calls. The name is repeated in the
+        // answer, so it stays unchanged where no tools can be offered.
+        let model = if stands_in && offers_tools(body) { without_made_up_calls(model) } else { model.into() };
+        self.perform(&model, nth, interface, streams, body).await
+    }
+
+    async fn perform(
+        &self,
+        model: &str,
+        nth: u64,
+        interface: Interface,
+        streams: bool,
+        body: &[u8],
+    ) -> Result<UpstreamAnswer, Box<Fault>> {
         let tally = Tally {
-            nth: self.count(model),
+            nth,
             elapsed: self.clock.moment().since(self.started),
             wall: self.clock.wall().as_second(),
         };
-        // Where it only stands in, a real agent may be asking, and would run what is made up. The name comes back in the answer, so
-        // it stays as it is where no tools can be on offer.
-        let model = if stands_in && offers_tools(body) { without_made_up_calls(model) } else { model.into() };
-        let model = &*model;
         let asked = Ask { model, body, tally, stream: Some(streams), ..Ask::default() };
         let play = match interface {
             Interface::Generate(dialect) => play(&Ask { dialect, ..asked }),
@@ -75,8 +124,8 @@ impl SimProvider {
             }
             Head::Reset { after } => {
                 sleep(after).await;
-                let reset = std::io::Error::from(std::io::ErrorKind::ConnectionReset);
-                Err(fault_of(&reset, Stage::Waiting))
+                let reset = io::Error::from(io::ErrorKind::ConnectionReset);
+                Err(fault_of(&reset, ConnectionStage::Waiting))
             }
             Head::Silence => std::future::pending().await,
         }
@@ -95,7 +144,7 @@ impl SimProvider {
     }
 }
 
-/// Whether tools may be on offer in this request.
+/// Whether this request may offer tools.
 fn offers_tools(body: &[u8]) -> bool {
     [&br#""tools""#[..], br#""functions""#]
         .iter()

@@ -1,8 +1,8 @@
-//! Whether a request that got no answer may be sent again unseen, because its connection was dead.
+//! Whether a request that got no answer may be sent again without a further attempt, because its connection was dead.
 //!
-//! It may where nobody can have worked on it: it did not leave as a whole, the server says that it did not look at it, or the connection ended
-//! without a byte right after the send. A connection that ends later may have ended in the middle of work that is paid for: that is a fault
-//! of the provider, and breaker, journal and trace are told of it.
+//! It may where no server can have processed it: it was not sent completely, the server says that it did not process it, or the connection
+//! ended without a byte right after the send. A connection that ends later may have ended in the middle of paid work: that is a fault
+//! of the provider, which breaker, journal and trace record.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
@@ -13,22 +13,22 @@ use tokio::time::Instant;
 
 use super::http1_connection::{NoAnswer, OutgoingRequest};
 
-/// A connection that was dead when it was used says so within this time: a way to the server and back, and some room.
+/// A connection that was dead when it was used fails within this time: a round trip, and some margin.
 const STALE_WITHIN: Duration = Duration::from_secs(1);
 
-/// Whether a connection of HTTP/1.1 that was taken then was dead.
+/// Whether an HTTP/1.1 connection that was taken at this time was dead.
 pub(super) fn is_stale_http1(failure: &NoAnswer, outgoing: &OutgoingRequest<'_>, taken: Instant) -> bool {
     let is_unprocessed = !outgoing.is_sent() || taken.elapsed() < STALE_WITHIN;
     failure.is_silent && has_ended(failure.error.kind()) && is_unprocessed
 }
 
-/// Whether a connection of HTTP/2 was dead, or about to be closed, when a request was sent on it then.
+/// Whether an HTTP/2 connection was dead, or about to be closed, when a request was sent on it at this time.
 pub(super) fn is_stale_http2(error: &hyper::Error, began: Instant) -> bool {
     let is_closed = error.is_incomplete_message() || error.is_closed() || error.is_canceled();
     is_unprocessed(error) || ((is_closed || is_ended(error)) && began.elapsed() < STALE_WITHIN)
 }
 
-/// Whether the other side says that it did not look at the request.
+/// Whether the server says that it did not process the request.
 fn is_unprocessed(error: &hyper::Error) -> bool {
     let Some(http2) = source_of::<h2::Error>(error) else { return false };
     let goes_away = http2.is_go_away() && http2.is_remote() && http2.reason() == Some(Reason::NO_ERROR);
@@ -43,11 +43,11 @@ fn is_ended(error: &hyper::Error) -> bool {
 
 fn has_ended(kind: ErrorKind) -> bool {
     use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
-    // The last one: without a farewell.
+    // The last one: closed without a TLS close message.
     matches!(kind, ConnectionReset | BrokenPipe | ConnectionAborted | UnexpectedEof)
 }
 
-/// The first cause of this kind.
+/// The first cause of this type.
 fn source_of<E: Error + 'static>(error: &hyper::Error) -> Option<&E> {
     let mut next = error.source();
     while let Some(error) = next {

@@ -1,6 +1,6 @@
-//! Whom TLS connections trust: what the machine trusts, and the authority that a provider's config names.
+//! The certificate authorities of TLS connections: those of the machine, and one that a provider's config names.
 //!
-//! The machine's list is its own, or the file in `SSL_CERT_FILE`. Connections are shared only by providers that trust the same.
+//! The machine's list is the system's, or the file in `SSL_CERT_FILE`. Connections are shared only by providers with the same authorities.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -13,10 +13,10 @@ use rustls::pki_types::pem::PemObject;
 use rustls_platform_verifier::Verifier;
 use sha2::{Digest, Sha256};
 
-/// No file of certificates is longer.
+/// Longer certificate files are refused.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// An authority that is trusted besides those of the machine.
+/// A certificate authority that is trusted besides those of the machine.
 #[derive(Clone)]
 pub(crate) struct Trust {
     /// Of the file: the same certificates are the same trust.
@@ -72,15 +72,15 @@ impl fmt::Debug for Trust {
     }
 }
 
-/// The usual TLS settings: what the machine trusts and these authorities, HTTP/2 where the other side has it.
+/// The usual TLS settings: the machine's authorities and these, HTTP/2 where the server has it.
 pub(crate) fn tls_config(
     more: impl IntoIterator<Item = CertificateDer<'static>>,
 ) -> Result<Arc<ClientConfig>, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let verifier = Verifier::new_with_extra_roots(more, Arc::clone(&provider))?;
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
-        // So it calls every verifier that is not its own; this one asks the machine.
+        // The API calls every verifier other than its own dangerous; this one asks the machine.
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_holds_no_certificate_is_refused_and_says_so() {
+    fn a_file_without_a_certificate_is_refused_with_the_reason() {
         for wrong in ["", "hello", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"] {
             let error = Trust::of(wrong.as_bytes()).unwrap_err();
             assert!(error.contains("PEM"), "{error}");

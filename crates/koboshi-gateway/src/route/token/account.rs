@@ -1,6 +1,6 @@
-//! A service account of Google's: its key file, and the exchange of a signed claim for a token.
+//! A service account of Google: its key file, and the exchange of a signed claim for a token.
 //!
-//! The claim is signed with the TLS library's own RSA (RS256), so no other cryptography comes in for it. The private key stays in here.
+//! The claim is signed with the TLS library's own RSA (RS256), so no other cryptography is needed. The private key stays in this module.
 
 use std::fmt;
 use std::path::Path;
@@ -18,17 +18,17 @@ use rustls::sign::SigningKey;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{Grant, LONGEST, fault};
+use super::{Grant, MAX_BYTES, fault};
 use crate::http::upstream::{FormClient, Origin};
 use crate::route::auth::fingerprint;
 
-/// No key file is longer.
-const LONGEST_FILE: u64 = 64 * 1024;
-/// Where tokens are given if the file does not say.
-const USUAL: &str = "https://oauth2.googleapis.com/token";
+/// Longer key files are refused.
+const MAX_FILE_BYTES: u64 = 64 * 1024;
+/// The token endpoint if the file does not name one.
+const DEFAULT_ADDRESS: &str = "https://oauth2.googleapis.com/token";
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 const GRANT: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-/// How long the claim holds: the longest that is taken.
+/// How long the claim is valid: the longest that is accepted.
 const CLAIM_SECONDS: i64 = 3600;
 
 /// A service account.
@@ -39,7 +39,7 @@ pub(crate) struct Account {
     key: Arc<dyn SigningKey>,
     /// The project that it belongs to.
     project: Option<String>,
-    /// Where tokens are given.
+    /// The token endpoint.
     address: String,
     origin: Origin,
     path: PathAndQuery,
@@ -67,14 +67,14 @@ impl Account {
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let said = |error: &dyn fmt::Display| format!("{}: {error}", path.display());
         let length = std::fs::metadata(path).map_err(|error| said(&error))?.len();
-        if length > LONGEST_FILE {
+        if length > MAX_FILE_BYTES {
             return Err(said(&"the file is too long for the key of a service account"));
         }
         let text = std::fs::read(path).map_err(|error| said(&error))?;
         Self::parse(&text).map_err(|error| said(&error))
     }
 
-    /// What is wrong is said without a word of what is in the file.
+    /// Parses a key file. Its errors repeat nothing of the file.
     fn parse(text: &[u8]) -> Result<Self, &'static str> {
         let file: KeyFile =
             serde_json::from_slice(text).map_err(|_| "this is no key file of a service account (JSON)")?;
@@ -91,10 +91,10 @@ impl Account {
         let pem = file.private_key.ok_or("it has no `private_key`")?;
         let der = PrivateKeyDer::from_pem_slice(pem.as_bytes())
             .map_err(|_| "its `private_key` is no private key (PEM)")?;
-        let key = rustls::crypto::aws_lc_rs::sign::any_supported_type(&der)
+        let key = rustls::crypto::ring::sign::any_supported_type(&der)
             .map_err(|_| "its `private_key` cannot be used")?;
         key.choose_scheme(&[SignatureScheme::RSA_PKCS1_SHA256]).ok_or("its `private_key` is no RSA key")?;
-        let address = file.token_uri.unwrap_or_else(|| USUAL.to_owned());
+        let address = file.token_uri.unwrap_or_else(|| DEFAULT_ADDRESS.to_owned());
         let origin = Origin::parse(&address).map_err(|_| "its `token_uri` is no address")?;
         if !origin.is_secure() && !origin.is_loopback() {
             return Err("its `token_uri` must begin with `https://`");
@@ -131,7 +131,7 @@ impl Account {
             .append_pair("grant_type", GRANT)
             .append_pair("assertion", &claim)
             .finish();
-        let sent = form_client.send_form(&self.origin, &self.path, form.into(), LONGEST).await;
+        let sent = form_client.send_form(&self.origin, &self.path, form.into(), MAX_BYTES).await;
         let (status, body) = sent.map_err(|mut fault| {
             fault.detail = format!("the token endpoint: {}", fault.detail);
             fault
@@ -150,7 +150,7 @@ impl Account {
         Err(refused)
     }
 
-    /// Who asks, signed.
+    /// The signed claim.
     fn claim(&self, now: i64) -> Option<String> {
         let head = json!({"alg": "RS256", "typ": "JWT", "kid": self.key_id});
         let claims = json!({
@@ -169,7 +169,7 @@ impl Account {
     }
 }
 
-/// What an endpoint says of a refusal: `invalid_grant: the account is disabled`.
+/// The reason of a refusal: `invalid_grant: the account is disabled`.
 fn reason(body: &[u8]) -> String {
     #[derive(Deserialize)]
     struct Refusal {
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_account_is_said_without_its_secrets() {
+    fn the_error_of_a_wrong_file_repeats_no_secret() {
         let pem = "-----BEGIN PRIVATE KEY-----\\naHVudGVyMg==\\n-----END PRIVATE KEY-----\\n";
         for (text, wanted) in [
             ("hunter2", "no key file"),
@@ -207,9 +207,15 @@ mod tests {
         assert!(error.starts_with("/there/is/none.json: "), "{error}");
     }
 
+    /// A fixed key, which protects nothing: ring signs with RSA keys and makes none.
+    fn rsa_key() -> rcgen::KeyPair {
+        rcgen::KeyPair::from_pem_and_sign_algo(include_str!("rsa-for-tests.pem"), &rcgen::PKCS_RSA_SHA256)
+            .unwrap()
+    }
+
     #[test]
-    fn a_claim_says_who_asks_and_is_signed() {
-        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap();
+    fn a_claim_names_the_account_and_is_signed() {
+        let key = rsa_key();
         let file = json!({
             "type": "service_account",
             "client_email": "me@p.iam.gserviceaccount.com",
@@ -218,7 +224,7 @@ mod tests {
             "project_id": "p",
         });
         let account = Account::parse(file.to_string().as_bytes()).unwrap();
-        assert_eq!((account.project(), account.origin.to_string().as_str()), (Some("p"), USUAL));
+        assert_eq!((account.project(), account.origin.to_string().as_str()), (Some("p"), DEFAULT_ADDRESS));
         let claim = account.claim(1_000).unwrap();
         let (text, signature) = claim.rsplit_once('.').unwrap();
         let decode = |part: &str| URL_SAFE_NO_PAD.decode(part).unwrap();
@@ -228,12 +234,12 @@ mod tests {
         let wanted = json!({
             "iss": "me@p.iam.gserviceaccount.com",
             "scope": SCOPE,
-            "aud": USUAL,
+            "aud": DEFAULT_ADDRESS,
             "iat": 1000,
             "exp": 4600,
         });
         assert_eq!(read(claims), wanted);
-        let algorithms = rustls::crypto::aws_lc_rs::default_provider().signature_verification_algorithms;
+        let algorithms = rustls::crypto::ring::default_provider().signature_verification_algorithms;
         let (_, verifiers) = algorithms
             .mapping
             .iter()
@@ -246,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_claim_goes_out_secured() {
-        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_RSA_SHA256).unwrap();
+        let key = rsa_key();
         let at = |address: &str| {
             let file = json!({
                 "type": "service_account", "client_email": "a", "private_key": key.serialize_pem(),
@@ -265,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_in_the_endpoints_words() {
+    fn a_refusal_has_the_endpoints_own_reason() {
         let body = br#"{"error": "invalid_grant", "error_description": "Invalid JWT Signature."}"#;
         assert_eq!(reason(body), ": invalid_grant: Invalid JWT Signature.");
         assert_eq!(reason(b"<html>"), "");

@@ -1,4 +1,4 @@
-//! A program that prints a token. It is run without a shell, and ended if it takes too long or nobody waits for it any more.
+//! A program that prints a token. It is run without a shell, and killed if it takes too long or is no longer needed.
 
 use std::io;
 use std::process::Stdio;
@@ -7,7 +7,7 @@ use koboshi::fault::{Fault, Kind};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command as Process;
 
-use super::{Grant, LONGEST, fault, is_token};
+use super::{Grant, MAX_BYTES, fault, is_token};
 use crate::route::auth::fingerprint;
 
 /// A program and its arguments.
@@ -33,7 +33,7 @@ impl Command {
         &self.id
     }
 
-    /// Runs it and reads what it prints. Of its output nothing is told, of its complaints what holds no secret.
+    /// Runs it and reads what it prints. Faults repeat nothing of its output, and of its error output only what is no secret.
     pub(super) async fn ask(&self) -> Result<Grant, Box<Fault>> {
         let broken = |error: &io::Error| {
             fault(Kind::TokenExpired, &format!("the token command cannot be run: {}", error.kind()))
@@ -63,13 +63,13 @@ impl Command {
     }
 }
 
-/// What is printed, up to a limit; the rest is read and thrown away, or the program would stand still.
+/// Reads output up to a limit; the rest is discarded, or the program would block.
 async fn read(from: Option<impl AsyncReadExt + Unpin>) -> Vec<u8> {
     let mut kept = Vec::new();
     let Some(mut from) = from else { return kept };
     let mut block = [0; 4096];
     while let Ok(count @ 1..) = from.read(&mut block).await {
-        let room = LONGEST.saturating_sub(kept.len());
+        let room = MAX_BYTES.saturating_sub(kept.len());
         kept.extend_from_slice(block.get(..count.min(room)).unwrap_or_default());
     }
     kept

@@ -1,9 +1,9 @@
-//! Bearer tokens that run out: fetched when they are first needed, and from then on before they run out.
+//! Bearer tokens that expire: fetched when first needed, and from then on before they expire.
 //!
-//! A request takes what is there and waits only where nothing is: the very first time, and after the provider has refused a token. Whoever
-//! fetches first leaves a task on its core that fetches the next one in time. Of many that need one at once, one fetches and the others
-//! take what it got, or its fault. A fetch that fails in the background is tried again with growing pauses, and the token that is
-//! there serves to its end. A plan that no longer has a token ends its task.
+//! A request uses the current token and waits only where there is none: the very first time, and after the provider has refused a token. The
+//! first fetch leaves a task on its core that fetches the next token in time. Of many requests that need one at once, one fetches and the others
+//! share its token or its fault. A fetch that fails in the background is tried again with growing pauses, and the current token
+//! is used to its end. A plan that no longer has a token ends its task.
 
 pub(crate) mod account;
 pub(crate) mod command;
@@ -28,25 +28,25 @@ use crate::route::credential::bearer;
 use account::Account;
 use command::Command;
 
-/// What does not say how long it lasts is fetched again after this.
+/// After this long a token without a stated lifetime is fetched again.
 const UNSTATED: Duration = Duration::from_secs(5 * 60);
-/// So long before its end, at most, the next one is fetched.
-const AHEAD: Duration = Duration::from_secs(5 * 60);
-/// So long before its end, at most, a token is no longer sent.
+/// How long before its end, at most, the next one is fetched.
+const RENEW_AHEAD: Duration = Duration::from_secs(5 * 60);
+/// How long before its end, at most, a token is no longer sent.
 const MARGIN: Duration = Duration::from_secs(20);
-/// A younger token has not run out: it is refused for another reason.
-const YOUNG: Duration = Duration::from_secs(30);
+/// A younger token has not expired: it is refused for another reason.
+const FRESH_TOKEN_AGE: Duration = Duration::from_secs(30);
 /// Pauses after failures.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// No token and no answer about one is longer.
-const LONGEST: usize = 64 * 1024;
-/// No fetch takes longer.
-const LIMIT: Duration = Duration::from_secs(30);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+/// Longer tokens and answers are refused.
+const MAX_BYTES: usize = 64 * 1024;
+/// How long a fetch may take.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Where tokens come from.
 pub(crate) enum Source {
-    /// A service account of Google's.
+    /// A service account of Google.
     Account(Account),
     /// A program that prints them.
     Command(Command),
@@ -55,7 +55,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// What tells it from others, and says nothing about its secrets.
+    /// Identifies it, without revealing its secrets.
     fn id(&self) -> &str {
         match self {
             Self::Account(account) => account.id(),
@@ -66,7 +66,7 @@ impl Source {
     }
 }
 
-/// A token as it was given.
+/// A token as the source returned it.
 #[derive(Debug)]
 pub(crate) struct Grant {
     token: String,
@@ -96,25 +96,25 @@ impl Grant {
 
 /// Whether a text can be a token: one word that fits into a header.
 fn is_token(text: &str) -> bool {
-    (1..=LONGEST).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
+    (1..=MAX_BYTES).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// A token that can be sent.
-pub(crate) struct Issued {
+pub(crate) struct IssuedToken {
     bearer: HeaderValue,
     at: Instant,
     /// When the next one is fetched.
     renewal: Instant,
     /// When this one is no longer sent.
     end: Instant,
-    /// The provider says that it has run out.
+    /// The provider says that it has expired.
     refused: AtomicBool,
 }
 
-impl Issued {
+impl IssuedToken {
     fn of(grant: &Grant, now: Instant) -> Option<Self> {
-        let ahead = |lasts: Duration| lasts.saturating_sub(AHEAD.min(lasts / 5));
-        // Where nobody says when it ends, the provider says so by refusing it.
+        let ahead = |lasts: Duration| lasts.saturating_sub(RENEW_AHEAD.min(lasts / 5));
+        // Without a stated end, the provider's refusal shows the end.
         let (renewal, end) = match grant.lasts {
             Some(lasts) => (ahead(lasts), Some(lasts.saturating_sub(MARGIN.min(lasts / 10)))),
             None => (UNSTATED, None),
@@ -123,14 +123,14 @@ impl Issued {
         Some(Self {
             bearer: bearer(&grant.token)?,
             at: now,
-            // One that has run out when it comes must not be fetched without a pause.
+            // A token that has expired on arrival must not be fetched again without a pause.
             renewal: after(renewal.max(FIRST_PAUSE)),
             end: end.map_or_else(|| now + Duration::from_secs(365 * 24 * 3600), after),
             refused: AtomicBool::new(false),
         })
     }
 
-    /// What stands in `Authorization`.
+    /// The value of `Authorization`.
     pub(crate) fn bearer(&self) -> &HeaderValue {
         &self.bearer
     }
@@ -140,17 +140,17 @@ impl Issued {
     }
 }
 
-/// A token of a provider, whoever of all cores needs it.
+/// The token of a provider, shared by all cores.
 pub(crate) struct Token {
     /// The provider's name, for the log.
     provider: Arc<str>,
     source: Source,
-    current: ArcSwapOption<Issued>,
-    /// Held by whoever fetches.
-    turn: tokio::sync::Mutex<()>,
+    current: ArcSwapOption<IssuedToken>,
+    /// Held while a token is fetched.
+    fetch_lock: tokio::sync::Mutex<()>,
     /// How the last fetch failed, and when.
     failed: Mutex<Option<(Instant, Box<Fault>)>>,
-    /// A task fetches the next one in time.
+    /// Whether a task fetches the next one in time.
     is_kept: AtomicBool,
 }
 
@@ -166,24 +166,24 @@ impl Token {
             provider,
             source,
             current: ArcSwapOption::empty(),
-            turn: tokio::sync::Mutex::new(()),
+            fetch_lock: tokio::sync::Mutex::new(()),
             failed: Mutex::default(),
             is_kept: AtomicBool::new(false),
         })
     }
 
-    /// Whether it comes from the same place: then a reload goes on with it.
+    /// Whether it comes from the same source: then a reload keeps it.
     pub(crate) fn is_from(&self, source: &Source) -> bool {
         self.source.id() == source.id()
     }
 
-    /// What tells it from others, and says nothing about its secrets.
+    /// Identifies it, without revealing its secrets.
     pub(crate) fn id(&self) -> &str {
         self.source.id()
     }
 
-    /// The token that can be sent now, if one is there.
-    pub(crate) fn ready(&self) -> Option<Arc<Issued>> {
+    /// The token that can be sent now, if there is one.
+    pub(crate) fn ready(&self) -> Option<Arc<IssuedToken>> {
         self.current.load_full().filter(|issued| issued.is_usable())
     }
 
@@ -192,13 +192,13 @@ impl Token {
         self: &Arc<Self>,
         form_client: &Rc<FormClient>,
         log: &Log,
-    ) -> Result<Arc<Issued>, Box<Fault>> {
+    ) -> Result<Arc<IssuedToken>, Box<Fault>> {
         let asked = Instant::now();
-        let _turn = self.turn.lock().await;
+        let _lock = self.fetch_lock.lock().await;
         if let Some(issued) = self.ready() {
             return Ok(issued);
         }
-        // Whoever waited here shares the failure of the one before: nobody queues up for the next.
+        // A caller that waited shares the failure of the fetch before, and does not fetch again.
         if let Some((at, fault)) = &*self.failed.lock().unwrap_or_else(PoisonError::into_inner)
             && *at >= asked
         {
@@ -211,13 +211,13 @@ impl Token {
         Ok(issued)
     }
 
-    /// Fetches a token. Only for who has the turn.
-    async fn fetch(&self, form_client: &FormClient) -> Result<Arc<Issued>, Box<Fault>> {
-        let fetched = tokio::time::timeout(LIMIT, self.ask(form_client)).await;
+    /// Fetches a token. The caller holds the lock.
+    async fn fetch(&self, form_client: &FormClient) -> Result<Arc<IssuedToken>, Box<Fault>> {
+        let fetched = tokio::time::timeout(FETCH_TIMEOUT, self.ask(form_client)).await;
         let grant = fetched.unwrap_or_else(|_| Err(fault(Kind::Timeout, "no token came in time")));
         let issued = grant.and_then(|grant| {
-            // It was fetched before now; what is lost by that is less than the margin.
-            Issued::of(&grant, Instant::now())
+            // It was issued earlier than now, but the difference is less than the margin.
+            IssuedToken::of(&grant, Instant::now())
                 .ok_or_else(|| fault(Kind::Unauthorized, "what came is no token"))
         });
         match issued {
@@ -243,11 +243,11 @@ impl Token {
         }
     }
 
-    /// The provider refused a request that was sent with this token. If it is the token's fault, the next request gets another one, and
-    /// what is returned says so. A refused credential is the token's fault unless it is a fresh one.
-    pub(crate) fn judge(&self, issued: &Arc<Issued>, fault: Box<Fault>) -> Box<Fault> {
+    /// Judges a refused request that was sent with this token. If the token is at fault, the next request gets another one, and the
+    /// returned fault says so. A refused credential is the token's fault unless it is a fresh one.
+    pub(crate) fn judge(&self, issued: &Arc<IssuedToken>, fault: Box<Fault>) -> Box<Fault> {
         let is_current = self.current.load().as_ref().is_some_and(|current| Arc::ptr_eq(current, issued));
-        let is_old = !is_current || issued.at.elapsed() >= YOUNG;
+        let is_old = !is_current || issued.at.elapsed() >= FRESH_TOKEN_AGE;
         let refused = fault.kind == Kind::Unauthorized && fault.status == Some(401);
         if fault.kind != Kind::TokenExpired && !(refused && is_old) {
             return fault;
@@ -262,7 +262,7 @@ impl Token {
     }
 }
 
-/// Fetches the next token before the one that is there runs out, for as long as anybody has the token.
+/// Fetches the next token before the current one expires, while a plan uses the token.
 async fn keep(token: Weak<Token>, form_client: Rc<FormClient>, log: Log) {
     let mut pause = FIRST_PAUSE;
     let mut next = None;
@@ -273,7 +273,7 @@ async fn keep(token: Weak<Token>, form_client: Rc<FormClient>, log: Log) {
         let until = next.take().or(renewal).unwrap_or_else(|| Instant::now() + pause);
         sleep_until(until).await;
         let Some(known) = token.upgrade() else { return };
-        let _turn = known.turn.lock().await;
+        let _lock = known.fetch_lock.lock().await;
         // A request may have fetched one meanwhile.
         if known.current.load().as_ref().is_some_and(|issued| issued.renewal > Instant::now()) {
             continue;
@@ -284,13 +284,13 @@ async fn keep(token: Weak<Token>, form_client: Rc<FormClient>, log: Log) {
                 let facts = json!({"provider": &*known.provider, "why": fault.detail});
                 log.line(Level::Warn, "the next token could not be fetched; it is tried again", &facts);
                 next = Some(Instant::now() + pause);
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                pause = (pause * 2).min(MAX_PAUSE);
             }
         }
     }
 }
 
-/// A fault of the way to a token.
+/// A fault of fetching a token.
 fn fault(kind: Kind, detail: &str) -> Box<Fault> {
     let mut fault = Box::new(Fault::of(kind, "gateway.token"));
     fault.sub = (kind == Kind::TokenExpired).then_some(Sub::Token);

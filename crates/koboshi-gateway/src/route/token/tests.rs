@@ -1,4 +1,4 @@
-//! When tokens are fetched, on a clock of the tests' own.
+//! When tokens are fetched, on virtual time.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -12,7 +12,7 @@ use hyper_util::client::proxy::matcher::Matcher;
 use tokio::task::LocalSet;
 use tokio::time::{advance, sleep};
 
-/// What is given, in order, each after a while; then numbered tokens that last an hour.
+/// The scripted answers, in order, each after a while; then numbered tokens that last an hour.
 pub(crate) struct Script {
     said: Mutex<VecDeque<Result<(&'static str, u64), Kind>>>,
     asked: Mutex<u32>,
@@ -58,7 +58,7 @@ fn form_client() -> Rc<FormClient> {
     Rc::clone(Upstream::new(None, proxies, Arc::new(sim::SimProvider::new())).form_client())
 }
 
-/// Runs a test on a clock that stands still unless all wait.
+/// Runs a test on a clock that advances only while all tasks wait.
 fn on_a_clock<F: Future<Output = ()>>(test: impl FnOnce(Rc<FormClient>) -> F) {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
@@ -80,7 +80,7 @@ fn only_the_first_request_waits_for_a_token() {
         assert!(token.ready().is_none(), "nothing is fetched before it is needed");
         assert_eq!(get(&token, &form_client).await, "Bearer t1");
         for hour in 2..5 {
-            // The next one is there before the old one has run out, though nobody asked meanwhile.
+            // The next one is there before the old one has expired, without a request in between.
             sleep(Duration::from_secs(3600 - 5 * 60 + 3)).await;
             let issued = token.ready().expect("a request does not wait");
             assert_eq!(issued.bearer().to_str().unwrap(), format!("Bearer t{hour}"));
@@ -123,7 +123,7 @@ fn a_token_that_has_run_out_is_not_sent() {
         sleep(Duration::from_secs(91)).await;
         assert!(token.ready().is_none());
         let fault = token.get(&form_client, &Log::silent()).await.err().unwrap();
-        assert_eq!(fault.kind, Kind::Unavailable, "the request is told why");
+        assert_eq!(fault.kind, Kind::Unavailable, "the request gets the reason");
     });
 }
 
@@ -158,7 +158,7 @@ fn refusal(kind: Kind, status: u16) -> Box<Fault> {
 }
 
 #[test]
-fn a_refused_token_is_fetched_anew() {
+fn a_refused_token_is_replaced() {
     on_a_clock(|form_client| async move {
         let token = token(&[]);
         let first = token.get(&form_client, &Log::silent()).await.unwrap();
@@ -166,7 +166,7 @@ fn a_refused_token_is_fetched_anew() {
         assert_eq!(said.kind, Kind::TokenExpired);
         assert!(token.ready().is_none());
         assert_eq!(get(&token, &form_client).await, "Bearer t2");
-        // Who comes late with the old one does not spoil the new one.
+        // A late refusal of the old token does not affect the new one.
         let said = token.judge(&first, refusal(Kind::Unauthorized, 401));
         assert_eq!(said.kind, Kind::TokenExpired, "it may be sent again");
         assert!(token.ready().is_some());
@@ -181,7 +181,7 @@ fn a_plain_refusal_is_the_tokens_fault_only_when_it_is_old() {
         let said = token.judge(&issued, refusal(Kind::Unauthorized, 401));
         assert_eq!(said.kind, Kind::Unauthorized, "a fresh one has not run out");
         assert!(token.ready().is_some());
-        advance(YOUNG).await;
+        advance(FRESH_TOKEN_AGE).await;
         assert_eq!(token.judge(&issued, refusal(Kind::PermissionDenied, 403)).kind, Kind::PermissionDenied);
         let said = token.judge(&issued, refusal(Kind::Unauthorized, 401));
         assert_eq!((said.kind, said.status, said.advice.same), (Kind::TokenExpired, Some(401), true));
@@ -190,7 +190,7 @@ fn a_plain_refusal_is_the_tokens_fault_only_when_it_is_old() {
 }
 
 #[test]
-fn nobody_fetches_for_a_plan_that_is_gone() {
+fn no_token_is_fetched_for_a_plan_that_is_gone() {
     on_a_clock(|form_client| async move {
         let token = token(&[]);
         get(&token, &form_client).await;
@@ -203,7 +203,7 @@ fn nobody_fetches_for_a_plan_that_is_gone() {
 
 #[test]
 fn a_token_without_a_stated_end_is_fetched_every_few_minutes() {
-    let issued = |lasts| Issued::of(&Grant { token: "t".to_owned(), lasts }, Instant::now()).unwrap();
+    let issued = |lasts| IssuedToken::of(&Grant { token: "t".to_owned(), lasts }, Instant::now()).unwrap();
     on_a_clock(|_| async move {
         let now = Instant::now();
         assert_eq!(issued(None).renewal - now, UNSTATED);

@@ -1,4 +1,4 @@
-//! The way to a collector of traces: one connection a batch, made like those to providers.
+//! The HTTP client for a collector of traces: one connection per batch, made like those to providers.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use tokio::time::timeout;
 
 use crate::http::upstream::{OneShotClient, OriginError};
 
-/// Until the collector has answered.
-const ANSWER: Duration = Duration::from_secs(8);
-/// No answer of a collector is longer.
-const LONGEST_ANSWER: usize = 1024 * 1024;
+/// How long the collector may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(8);
+/// Longer answers are refused.
+const MAX_ANSWER_BYTES: usize = 1024 * 1024;
 
 /// A collector.
 pub(super) struct Collector(OneShotClient);
@@ -27,13 +27,13 @@ impl std::fmt::Debug for Collector {
 impl Collector {
     /// The collector at this address.
     pub(super) fn at(address: &str) -> Result<Self, OriginError> {
-        Ok(Self(OneShotClient::at(address, LONGEST_ANSWER)?))
+        Ok(Self(OneShotClient::at(address, MAX_ANSWER_BYTES)?))
     }
 }
 
 #[async_trait]
 impl HttpClient for Collector {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        timeout(ANSWER, self.0.send(request)).await?
+        timeout(ANSWER_TIMEOUT, self.0.send(request)).await?
     }
 }

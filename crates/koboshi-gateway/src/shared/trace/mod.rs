@@ -1,8 +1,8 @@
-//! What is told of a request to a collector of traces: one span for the request, one beneath it for every attempt.
+//! The trace of a request: one span for the request, one beneath it for every attempt.
 //!
-//! Names are those of the GenAI conventions; what they have no name for is under `koboshi.`. Nothing of a prompt or an answer is in a
-//! span, and no text of a provider: only names, numbers and kinds. A client's `traceparent` is taken over, and one that is not
-//! sampled stays so; it is *not* handed on to providers. Spans go to a bounded queue ([`sink`]); a request never waits for it.
+//! Names are those of the GenAI conventions; others are under `koboshi.`. A span contains nothing of a prompt or an answer,
+//! and no text of a provider: only names, numbers and kinds. A client's `traceparent` is continued, and one that is not
+//! sampled stays so; it is *not* sent to providers. Spans go to a bounded queue ([`sink`]); a request never waits for it.
 
 mod client;
 mod sink;
@@ -30,17 +30,17 @@ use crate::route::shown;
 use crate::route::target::Target;
 use crate::shared::attempt_guard::WithdrawReason;
 use crate::shared::context::RequestContext;
-use crate::shared::disclosure::Disclosure;
+use crate::shared::disclosure::{DegradeSource, Disclosure};
 use koboshi_wire::http1::Fields;
 
 pub(crate) use sink::Sink;
 
 /// Model names come from clients; a longer one is cut.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME: usize = 100;
 
-/// The trace of one request, or none. The last copy that goes tells of the request.
+/// The trace of one request, or none. Dropping the last copy ends the request's span.
 #[derive(Clone, Default)]
-pub(crate) struct Trace(Option<Arc<Root>>);
+pub(crate) struct Trace(Option<Arc<RequestSpan>>);
 
 impl fmt::Debug for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,7 +49,7 @@ impl fmt::Debug for Trace {
 }
 
 /// A request that is being served.
-struct Root {
+struct RequestSpan {
     sink: Arc<Sink>,
     own: SpanContext,
     parent: SpanContext,
@@ -60,25 +60,25 @@ struct Root {
     progress: Mutex<Progress>,
 }
 
-/// What is known of it so far.
+/// What is known of it until now.
 #[derive(Default)]
 struct Progress {
     model: String,
     attempts: u32,
-    /// Sent again within an attempt.
+    /// How often it was sent again within an attempt.
     resends: u32,
     served_by: Option<(Arc<str>, Arc<str>)>,
     usage: Option<Usage>,
     status: Option<u16>,
-    degraded: Option<&'static str>,
+    degraded: Option<DegradeSource>,
     hit: bool,
     fault: Option<&'static str>,
-    /// When the client had everything.
+    /// When the client had the whole answer.
     finished: Option<Timestamp>,
 }
 
 impl Trace {
-    /// A request begins.
+    /// Begins the trace of a request.
     pub(crate) fn begin(
         sink: &Arc<Sink>,
         headers: &Fields,
@@ -90,7 +90,7 @@ impl Trace {
             return Self::default();
         }
         let trace = if parent.is_valid() { parent.trace_id() } else { sink.new_trace() };
-        Self(Some(Arc::new(Root {
+        Self(Some(Arc::new(RequestSpan {
             own: sampled_context(trace, sink.new_span(), parent.trace_state().clone()),
             sink: Arc::clone(sink),
             parent,
@@ -108,17 +108,17 @@ impl Trace {
         }
     }
 
-    /// A request met a dead connection and was sent again.
+    /// Records that a request met a dead connection and was sent again.
     pub(crate) fn resent(&self) {
         self.update(|progress| progress.resends = progress.resends.saturating_add(1));
     }
 
-    /// The model that the client wants.
+    /// Records the model that the client asks for.
     pub(crate) fn asks_for(&self, model: &str) {
-        self.update(|progress| progress.model = shown::model(model).chars().take(LONGEST_NAME).collect());
+        self.update(|progress| progress.model = shown::model(model).chars().take(MAX_NAME).collect());
     }
 
-    /// A head was made; the last one counts.
+    /// Records the head of an answer; the last one counts.
     pub(crate) fn answers(&self, status: u16, facts: &Disclosure) {
         self.update(|progress| {
             progress.status = Some(status);
@@ -128,12 +128,12 @@ impl Trace {
         });
     }
 
-    /// The client has everything.
+    /// Records that the client has the whole answer.
     pub(crate) fn finish(&self) {
         self.update(|progress| progress.finished = Some(SystemClock.wall()));
     }
 
-    /// An attempt that began then was answered to its end.
+    /// Ends the span of an attempt that was answered to its end.
     pub(crate) fn succeeded(&self, target: &Target, began: Timestamp, usage: Option<Usage>) {
         let Some(root) = &self.0 else { return };
         let mut more = Vec::new();
@@ -149,7 +149,7 @@ impl Trace {
         root.attempt(target, began, more, Status::Unset);
     }
 
-    /// An attempt that began then failed like this.
+    /// Ends the span of an attempt that failed.
     pub(crate) fn failed(&self, target: &Target, began: Timestamp, fault: &Fault, remedy: Remedy) {
         let Some(root) = &self.0 else { return };
         let mut more = vec![
@@ -163,7 +163,7 @@ impl Trace {
 }
 
 impl Trace {
-    /// An attempt that began then was given up, and nothing is said against its target.
+    /// Ends the span of an attempt that was given up without counting against its target.
     pub(crate) fn withdrawn(
         &self,
         target: &Target,
@@ -181,12 +181,12 @@ impl Trace {
     }
 }
 
-impl Root {
+impl RequestSpan {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells of one attempt.
+    /// Sends the span of one attempt.
     fn attempt(&self, target: &Target, began: Timestamp, more: Vec<KeyValue>, status: Status) {
         let number = {
             let mut progress = self.progress();
@@ -212,7 +212,7 @@ impl Root {
         self.sink.put(span(own, &self.own, SpanKind::Client, name, began, attributes, status, None));
     }
 
-    /// What is told of the request itself.
+    /// The span of the request itself.
     fn request_span(&self) -> SpanData {
         let progress = self.progress();
         let mut attributes = vec![
@@ -232,7 +232,7 @@ impl Root {
             attributes.push(KeyValue::new("gen_ai.response.model", Arc::clone(model)));
         }
         attributes.extend(progress.usage.as_ref().into_iter().flat_map(tokens));
-        attributes.extend(progress.degraded.map(|source| KeyValue::new("koboshi.degraded", source)));
+        attributes.extend(progress.degraded.map(|source| KeyValue::new("koboshi.degraded", source.name())));
         attributes.extend(progress.hit.then(|| KeyValue::new("koboshi.cache", "hit")));
         attributes.extend(
             progress.status.map(|status| KeyValue::new("http.response.status_code", i64::from(status))),
@@ -258,13 +258,13 @@ impl Root {
     }
 }
 
-impl Drop for Root {
+impl Drop for RequestSpan {
     fn drop(&mut self) {
         self.sink.put(self.request_span());
     }
 }
 
-/// The headers, as they are asked for the client's span.
+/// The headers, as the propagator reads them.
 struct Carrier<'h>(&'h Fields);
 
 impl Extractor for Carrier<'_> {
@@ -277,7 +277,7 @@ impl Extractor for Carrier<'_> {
     }
 }
 
-/// The span of the client that a request belongs to, as W3C's `traceparent` says it.
+/// The client's span, from W3C's `traceparent`.
 fn client_span(headers: &Fields) -> SpanContext {
     if !headers.has("traceparent") {
         return SpanContext::NONE;
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clients_span_is_taken_over_only_if_it_is_one() {
+    fn only_a_valid_span_of_the_client_is_continued() {
         let good = with("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
         assert!(good.is_valid() && good.is_sampled() && good.is_remote());
         assert_eq!(good.trace_id().to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");

@@ -1,8 +1,8 @@
-//! Where spans go: a bounded queue, and a thread that sends what is in it in batches.
+//! Sends spans: a bounded queue, and a thread that sends its content in batches.
 //!
-//! Whoever puts a span in never waits. A full queue drops the span, and so does a collector that is away; both are counted. Form and
-//! retries of what is sent are OpenTelemetry's own; only queue and client are ours, because theirs count nothing that can be asked
-//! for and bring another HTTP stack along.
+//! Adding a span never waits. A full queue drops the span, and so does an unreachable collector; both are counted. Format and
+//! retries are OpenTelemetry's own; only queue and client are ours, because theirs do not expose their counts and bring another HTTP stack
+//! along.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{LazyLock, Mutex, PoisonError};
@@ -21,25 +21,25 @@ use tokio::runtime::{Builder, Runtime};
 use super::client::Collector;
 use crate::observe::log::{Level, Log};
 
-/// Spans that may wait.
-const ROOM: usize = 8192;
-/// Spans of one batch.
-const LARGEST_BATCH: usize = 512;
-/// So long a batch waits for more.
+/// How many spans may wait.
+const MAX_WAITING: usize = 8192;
+/// How many spans one batch has.
+const MAX_BATCH: usize = 512;
+/// How long a batch waits for more spans.
 const LINGER: Duration = Duration::from_secs(1);
-/// So long one batch may take, with its retries.
-const LIMIT: Duration = Duration::from_secs(10);
-/// So long a gateway that stops waits for the last batch.
-const LAST: Duration = Duration::from_millis(1500);
-/// Where collectors take traces.
+/// How long sending one batch may take, with its retries.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a gateway that stops waits for the last batch.
+const FINAL_SEND_TIMEOUT: Duration = Duration::from_millis(1500);
+/// The path of collectors.
 const PATH: &str = "/v1/traces";
 
-/// Where spans go.
+/// The queue of spans.
 pub(crate) struct Sink {
     address: String,
     queue: SyncSender<SpanData>,
     dropped: Counter,
-    /// Hears when the thread has ended.
+    /// Receives when the thread has ended.
     ended: Mutex<Receiver<()>>,
     ids: RandomIdGenerator,
 }
@@ -55,18 +55,18 @@ impl Sink {
             .with_http()
             .with_http_client(collector)
             .with_endpoint(endpoint)
-            .with_timeout(LIMIT)
+            .with_timeout(SEND_TIMEOUT)
             .build();
         let mut exporter = exporter.map_err(|error| wrong(error.to_string()))?;
         exporter.set_resource(&resource(node));
         let runtime =
             Builder::new_current_thread().enable_all().build().map_err(|error| wrong(error.to_string()))?;
-        let (queue, spans) = sync_channel(ROOM);
+        let (queue, spans) = sync_channel(MAX_WAITING);
         let (end, ended) = sync_channel(1);
         let counted = dropped.clone();
         let thread = std::thread::Builder::new().name("koboshi-traces".to_owned()).spawn(move || {
             send(&spans, &exporter, &runtime, &counted, &log);
-            // Nobody waits any more if the gateway was in a hurry.
+            // The gateway may have stopped waiting.
             let _ = end.try_send(());
         });
         thread.map_err(|error| wrong(error.to_string()))?;
@@ -79,12 +79,12 @@ impl Sink {
         })
     }
 
-    /// The collector's address, as it was told.
+    /// The collector's address, as configured.
     pub(crate) fn address(&self) -> &str {
         &self.address
     }
 
-    /// Takes a span, or drops and counts it.
+    /// Adds a span, or drops and counts it.
     pub(crate) fn put(&self, span: SpanData) {
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.queue.try_send(span) {
             self.dropped.inc();
@@ -99,16 +99,16 @@ impl Sink {
         self.ids.new_span_id()
     }
 
-    /// Sends what waits, as far as that goes in a short time.
+    /// Sends the waiting spans, as far as a short time allows.
     pub(crate) fn finish(self) {
         let Self { queue, ended, .. } = self;
         drop(queue);
         let ended = ended.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let _ = ended.recv_timeout(LAST);
+        let _ = ended.recv_timeout(FINAL_SEND_TIMEOUT);
     }
 }
 
-/// Sends batches until nobody can put spans in any more.
+/// Sends batches until the queue is closed.
 fn send(
     spans: &Receiver<SpanData>,
     exporter: &SpanExporter,
@@ -138,11 +138,11 @@ fn send(
     }
 }
 
-/// A batch: what is there, and what comes within a moment.
+/// A batch: the waiting spans, and those that come within a moment.
 fn gather(first: SpanData, spans: &Receiver<SpanData>) -> Vec<SpanData> {
     let until = SystemClock.moment().after(LINGER);
     let mut batch = vec![first];
-    while batch.len() < LARGEST_BATCH {
+    while batch.len() < MAX_BATCH {
         match spans.recv_timeout(until.since(SystemClock.moment())) {
             Ok(span) => batch.push(span),
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
@@ -151,7 +151,7 @@ fn gather(first: SpanData, spans: &Receiver<SpanData>) -> Vec<SpanData> {
     batch
 }
 
-/// Who sends.
+/// The resource: this process.
 fn resource(node: &Node) -> Resource {
     Resource::builder_empty()
         .with_attributes([
@@ -162,7 +162,7 @@ fn resource(node: &Node) -> Resource {
         .build()
 }
 
-/// What made a span.
+/// The instrumentation scope.
 pub(super) fn scope() -> InstrumentationScope {
     static SCOPE: LazyLock<InstrumentationScope> = LazyLock::new(|| {
         InstrumentationScope::builder("koboshi").with_version(env!("CARGO_PKG_VERSION")).build()

@@ -19,11 +19,11 @@ if ARGV[1] == '' then
   return #ended
 end
 drop(ARGV[1])
-local size, most = #ARGV[2], tonumber(ARGV[4])
-if size > most then
+local size, max = #ARGV[2], tonumber(ARGV[4])
+if size > max then
   return 0
 end
-while tonumber(redis.call('GET', KEYS[3]) or '0') + size > most do
+while tonumber(redis.call('GET', KEYS[3]) or '0') + size > max do
   local first = redis.call('ZRANGE', KEYS[2], 0, 0)[1]
   if not first then
     redis.call('SET', KEYS[3], 0)

@@ -1,7 +1,7 @@
 -- Takes a lease by the server's clock. KEYS: the lease, the last fence. ARGV: holder, ttl in ms.
--- Returns the fence, or 0 if somebody holds it.
+-- Returns the fence, or 0 if it is held.
 -- The fence is larger than the last one and than the server's time in ms: after a restart that lost the last fence
--- it still grows, since nobody takes a thousand leases a second for long.
+-- it still grows, since a fleet does not take a thousand leases a second for long.
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 0
 end

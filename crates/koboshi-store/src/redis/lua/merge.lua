@@ -1,4 +1,4 @@
--- Sets records, each only if it is still what the caller merged with, and tells the others.
+-- Sets records, each only if it is still what the caller merged with, and announces them.
 -- The merge itself is the core's and happens at the caller.
 -- KEYS: the records, what was set aside (newest first), the channel (named here so that it is built in one place).
 -- ARGV: the most bodies set aside, the most bytes of them, and for each record:

@@ -1,7 +1,7 @@
 //! The arguments of calls in a history: read if they can be read, else emptied, and the result says so.
 //!
-//! Nothing is made up: what a cut call would have said is not known, and to send the cut text again breaks every server that reads it. The
-//! model is told what became of its call where it looks for the result.
+//! Nothing is made up: the missing part of a cut call is not known, and sending the cut text again breaks every server that parses it. The
+//! model reads what happened to its call in the result.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::form::Call;
 
 /// The note quotes at most this much of the arguments.
-const LONGEST_QUOTE: usize = 200;
+const MAX_QUOTE_CHARS: usize = 200;
 
 /// What was done to the arguments of a call.
 #[derive(Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) fn mend(call: &mut Call<'_>) -> ArgumentRepair {
         call.arguments = Cow::Owned(json);
         return ArgumentRepair::Read;
     }
-    let quote = call.arguments.get(..call.arguments.floor_char_boundary(LONGEST_QUOTE)).unwrap_or_default();
+    let quote = call.arguments.get(..call.arguments.floor_char_boundary(MAX_QUOTE_CHARS)).unwrap_or_default();
     let more = if quote.len() < call.arguments.len() { " ..." } else { "" };
     let note = format!(
         "[koboshi] The arguments of this call could not be read and are left out above. They began: {quote}{more}"

@@ -1,30 +1,30 @@
-//! Mends a conversation that no provider would take, or that was made for another one.
+//! Repairs a conversation that providers would refuse, or that was made for another provider.
 //!
-//! Transcripts are poisoned by what once went wrong: a call that was cut, a result whose call was trimmed away, an empty message, a proof
-//! that only another vendor can read. One such turn makes every later request fail. Each mend has a name and a place, so that the journal can
-//! say what was changed, and the same conversation is mended the same way each time: its beginning does not change with what
-//! follows, because prompt caches look at it.
+//! Transcripts are poisoned by what once went wrong: a call that was cut, a result whose call was trimmed away, an empty message, a signature
+//! that only another vendor can read. One such turn makes every later request fail. Each repair has a name and a place, so that the journal can
+//! say what was changed, and the same conversation is repaired the same way each time: its beginning does not change with what
+//! follows, because prompt caches compare it.
 //!
 //! | rule | what was found | what is done |
 //! |---|---|---|
 //! | `mend_arguments` | arguments of a call in another notation, with exactly one reading | written as JSON |
 //! | `empty_arguments` | arguments that cannot be read: cut, or no object | `{}`, and the call's result begins with a line that says so and quotes their beginning |
 //! | `orphan_to_text` | a result without a call | a text of the user's side that says what it is |
-//! | `drop_orphan` | the same, without content or said already | left out |
+//! | `drop_orphan` | the same, without content, or a repetition | left out |
 //! | `add_missing_result` | a call without a result | a result that says that none was recorded |
 //! | `move_result` | a result that does not stand directly behind the answer with its call | moved there |
 //! | `join_answers` | a call in one of several answers in a row | the answers become one |
 //! | `rename_call` | a call without an id, or with one that was there before | a new id, in its result too |
 //! | `drop_empty` | texts without a letter, turns without parts | left out |
-//! | `drop_misplaced` | what this role cannot say, as a call by the user | left out |
-//! | `drop_foreign_seal` | a proof of another vendor | left out, with the thought if it was hidden |
+//! | `drop_misplaced` | a part that this role cannot have, such as a call by the user | left out |
+//! | `drop_foreign_seal` | a signature of another vendor | left out, with the thought if it was hidden |
 //! | `drop_own_note` | a note of Koboshi's guard that came back | left out; what stands in the last results is news, and stays |
-//! | `prefill_refused` | the conversation ends with an answer, and the target does not go on with one | nothing: only the caller can say what is meant |
+//! | `prefill_refused` | the conversation ends with an answer, and the target does not continue one | nothing: only the caller can say what is meant |
 //!
-//! Afterwards every call has exactly one result, in the turn directly behind its own, before anything else there, and no id comes twice. To mend
+//! Afterwards every call has exactly one result, in the turn directly behind its own, before anything else there, and no id comes twice. Repairing
 //! twice changes nothing. Free text of tools is never touched.
 //!
-//! *Not here*: what a dialect cannot say. Its writer knows that.
+//! *Not here*: what a dialect cannot express. Its writer knows that.
 
 mod arguments;
 mod notes;
@@ -36,9 +36,9 @@ use crate::dialect::Dialect;
 /// For whom a conversation is mended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Target {
-    /// What it speaks: only its own signatures stay.
+    /// Its dialect: only signatures of its vendor stay.
     pub dialect: Dialect,
-    /// It goes on with an answer that is begun.
+    /// It continues an answer that was begun.
     pub prefill: bool,
 }
 
@@ -53,7 +53,7 @@ pub struct Mend {
 
 /// A turn, and where it stood.
 #[derive(Debug)]
-struct Spot<'a> {
+struct PlacedTurn<'a> {
     from: usize,
     turn: Turn<'a>,
 }
@@ -64,14 +64,14 @@ struct Mends(Vec<Mend>);
 impl Mends {
     fn note(&mut self, rule: &'static str, from: usize) {
         let mend = Mend { rule, at: format!("turns[{from}]") };
-        // Of one turn a rule is told once.
+        // A rule is noted once for each turn.
         if self.0.last() != Some(&mend) {
             self.0.push(mend);
         }
     }
 }
 
-/// Mends the conversation of a form, and says what was mended.
+/// Repairs the conversation of a form, and returns what was repaired.
 ///
 /// ```
 /// use koboshi_wire::form::{Call, Form, Part, Role, Turn, sanitize};
@@ -96,7 +96,7 @@ pub fn sanitize(form: &mut Form<'_>, target: Target) -> Vec<Mend> {
         if turn.parts.is_empty() {
             mends.note("drop_empty", from);
         } else {
-            spots.push(Spot { from, turn });
+            spots.push(PlacedTurn { from, turn });
         }
     }
     let mut spots = pair::pair(spots, &mut mends);
@@ -115,7 +115,7 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-/// Takes out of a turn what stands alone as wrong, whatever is around it.
+/// Removes from a turn what is wrong by itself, whatever is around it.
 fn clean(turn: &mut Turn<'_>, from: usize, dialect: Dialect, mends: &mut Mends) {
     let role = turn.role;
     turn.parts.retain_mut(|part| {
@@ -135,7 +135,7 @@ fn clean(turn: &mut Turn<'_>, from: usize, dialect: Dialect, mends: &mut Mends) 
             }
             Part::Outcome(outcome) => {
                 let inside = outcome.parts.len();
-                // A result without a word is sound, so empty texts in it are no news.
+                // A result may be empty, so empty texts in it are not reported.
                 outcome.parts.retain(|part| !matches!(part, Part::Text(text) if is_blank(text)));
                 let full = outcome.parts.len();
                 outcome.parts.retain(|part| matches!(part, Part::Text(_) | Part::Image(_) | Part::Media(_)));

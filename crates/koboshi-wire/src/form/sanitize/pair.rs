@@ -2,32 +2,32 @@
 //!
 //! A result belongs to a call of the answer before it with the same id; several calls with one id are served in their order. What finds none
 //! there may belong to an earlier call that still waits: then it stood in the wrong place. Places are noted first and parts are moved
-//! afterwards, so everything is looked at a few times and no more.
+//! afterwards, so the work is linear.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::arguments::{ArgumentRepair, mend};
-use super::{Mends, Spot};
+use super::{Mends, PlacedTurn};
 use crate::form::{Call, Outcome, Part, Role, Turn};
 
 /// The text in place of a result that the client did not send.
 const MISSING: &str = "[koboshi] no result was recorded";
 
 /// Where a part stands: turn and place in it.
-type Place = (usize, usize);
+type PartPlace = (usize, usize);
 
 /// The conversation with its calls paired.
-pub(super) fn pair<'a>(spots: Vec<Spot<'a>>, mends: &mut Mends) -> Vec<Spot<'a>> {
+pub(super) fn pair<'a>(spots: Vec<PlacedTurn<'a>>, mends: &mut Mends) -> Vec<PlacedTurn<'a>> {
     let spots = joined(set_apart(spots, mends), mends);
     let pairs = Pairs::of(&spots);
     rebuilt(spots, &pairs, mends)
 }
 
 /// Results that stand in a turn of another role get a turn of their own behind it.
-fn set_apart<'a>(spots: Vec<Spot<'a>>, mends: &mut Mends) -> Vec<Spot<'a>> {
+fn set_apart<'a>(spots: Vec<PlacedTurn<'a>>, mends: &mut Mends) -> Vec<PlacedTurn<'a>> {
     let mut all = Vec::with_capacity(spots.len());
-    for Spot { from, mut turn } in spots {
+    for PlacedTurn { from, mut turn } in spots {
         let mut results = Vec::new();
         if turn.role != Role::User && turn.has_results() {
             mends.note("move_result", from);
@@ -35,18 +35,18 @@ fn set_apart<'a>(spots: Vec<Spot<'a>>, mends: &mut Mends) -> Vec<Spot<'a>> {
             (results, turn.parts) = parts.into_iter().partition(|part| matches!(part, Part::Outcome(_)));
         }
         if !turn.parts.is_empty() {
-            all.push(Spot { from, turn });
+            all.push(PlacedTurn { from, turn });
         }
         if !results.is_empty() {
-            all.push(Spot { from, turn: Turn { role: Role::User, parts: results } });
+            all.push(PlacedTurn { from, turn: Turn { role: Role::User, parts: results } });
         }
     }
     all
 }
 
 /// Answers in a row become one if another than the last calls tools: results can only stand behind the last.
-fn joined<'a>(spots: Vec<Spot<'a>>, mends: &mut Mends) -> Vec<Spot<'a>> {
-    let mut all: Vec<Spot<'a>> = Vec::with_capacity(spots.len());
+fn joined<'a>(spots: Vec<PlacedTurn<'a>>, mends: &mut Mends) -> Vec<PlacedTurn<'a>> {
+    let mut all: Vec<PlacedTurn<'a>> = Vec::with_capacity(spots.len());
     for spot in spots {
         let before = all.last_mut().filter(|before| {
             let answers = before.turn.role == Role::Assistant && spot.turn.role == Role::Assistant;
@@ -74,22 +74,22 @@ fn calls<'s, 'a>(turn: &'s Turn<'a>) -> impl Iterator<Item = &'s Call<'a>> {
 #[derive(Debug, Default)]
 struct Pairs {
     /// For each turn the results of its calls, in the order of the calls.
-    of_turn: Vec<Vec<Option<Place>>>,
-    /// Results without a call that say nothing new.
-    repeated: HashSet<Place>,
+    of_turn: Vec<Vec<Option<PartPlace>>>,
+    /// Results without a call that repeat another one.
+    repeated: HashSet<PartPlace>,
 }
 
 /// A call that waits: its turn, and its number there.
-type Waiting = (usize, usize);
+type WaitingCall = (usize, usize);
 
 impl Pairs {
-    fn of(spots: &[Spot<'_>]) -> Self {
+    fn of(spots: &[PlacedTurn<'_>]) -> Self {
         let mut pairs = Self::default();
-        let mut open: HashMap<&str, VecDeque<Waiting>> = HashMap::new();
-        let mut waiting: HashMap<&str, VecDeque<Waiting>> = HashMap::new();
-        let mut answered: HashMap<&str, Place> = HashMap::new();
+        let mut open: HashMap<&str, VecDeque<WaitingCall>> = HashMap::new();
+        let mut waiting: HashMap<&str, VecDeque<WaitingCall>> = HashMap::new();
+        let mut answered: HashMap<&str, PartPlace> = HashMap::new();
         let mut orphans = Vec::new();
-        for (index, Spot { turn, .. }) in spots.iter().enumerate() {
+        for (index, PlacedTurn { turn, .. }) in spots.iter().enumerate() {
             if turn.role == Role::Assistant {
                 for (id, calls) in open.drain() {
                     waiting.entry(id).or_default().extend(calls);
@@ -132,7 +132,7 @@ impl Pairs {
         pairs
     }
 
-    fn set(&mut self, (turn, number): Waiting, place: Place) {
+    fn set(&mut self, (turn, number): WaitingCall, place: PartPlace) {
         if let Some(result) = self.of_turn.get_mut(turn).and_then(|calls| calls.get_mut(number)) {
             *result = Some(place);
         }
@@ -146,7 +146,7 @@ fn outcomes<'s, 'a>(turn: &'s Turn<'a>) -> impl Iterator<Item = (usize, &'s Outc
     })
 }
 
-fn outcome_at<'s, 'a>(spots: &'s [Spot<'a>], (turn, place): Place) -> Option<&'s Outcome<'a>> {
+fn outcome_at<'s, 'a>(spots: &'s [PlacedTurn<'a>], (turn, place): PartPlace) -> Option<&'s Outcome<'a>> {
     match spots.get(turn)?.turn.parts.get(place)? {
         Part::Outcome(outcome) => Some(outcome),
         _ => None,
@@ -154,12 +154,12 @@ fn outcome_at<'s, 'a>(spots: &'s [Spot<'a>], (turn, place): Place) -> Option<&'s
 }
 
 /// Puts the results where they belong.
-fn rebuilt<'a>(spots: Vec<Spot<'a>>, pairs: &Pairs, mends: &mut Mends) -> Vec<Spot<'a>> {
-    let mut paired: HashMap<Place, Outcome<'a>> = HashMap::new();
-    let places: HashSet<Place> = pairs.of_turn.iter().flatten().flatten().copied().collect();
+fn rebuilt<'a>(spots: Vec<PlacedTurn<'a>>, pairs: &Pairs, mends: &mut Mends) -> Vec<PlacedTurn<'a>> {
+    let mut paired: HashMap<PartPlace, Outcome<'a>> = HashMap::new();
+    let places: HashSet<PartPlace> = pairs.of_turn.iter().flatten().flatten().copied().collect();
     // Results that belong to a call are taken out; all others stay.
-    let mut rest: Vec<Spot<'a>> = Vec::with_capacity(spots.len());
-    for (index, Spot { from, turn }) in spots.into_iter().enumerate() {
+    let mut rest: Vec<PlacedTurn<'a>> = Vec::with_capacity(spots.len());
+    for (index, PlacedTurn { from, turn }) in spots.into_iter().enumerate() {
         let mut parts = Vec::with_capacity(turn.parts.len());
         for (place, part) in turn.parts.into_iter().enumerate() {
             match part {
@@ -172,12 +172,12 @@ fn rebuilt<'a>(spots: Vec<Spot<'a>>, pairs: &Pairs, mends: &mut Mends) -> Vec<Sp
                 part => parts.push(part),
             }
         }
-        rest.push(Spot { from, turn: Turn { role: turn.role, parts } });
+        rest.push(PlacedTurn { from, turn: Turn { role: turn.role, parts } });
     }
     let mut ids = Ids::default();
-    let mut all: Vec<Spot<'a>> = Vec::with_capacity(rest.len());
+    let mut all: Vec<PlacedTurn<'a>> = Vec::with_capacity(rest.len());
     let mut host: Option<(usize, Vec<Part<'a>>)> = None;
-    for (index, Spot { from, mut turn }) in rest.into_iter().enumerate() {
+    for (index, PlacedTurn { from, mut turn }) in rest.into_iter().enumerate() {
         let results = host.take();
         let of_calls = pairs.of_turn.get(index).map(Vec::as_slice).unwrap_or_default();
         if let Some((_, parts)) = results {
@@ -185,15 +185,15 @@ fn rebuilt<'a>(spots: Vec<Spot<'a>>, pairs: &Pairs, mends: &mut Mends) -> Vec<Sp
         }
         if !of_calls.is_empty() {
             let parts = settle(&mut turn, index, from, of_calls, &mut paired, &mut ids, mends);
-            all.push(Spot { from, turn });
+            all.push(PlacedTurn { from, turn });
             let follows = of_calls.iter().flatten().any(|(turn, _)| *turn == index + 1);
             if follows {
                 host = Some((from, parts));
             } else {
-                all.push(Spot { from, turn: Turn { role: Role::User, parts } });
+                all.push(PlacedTurn { from, turn: Turn { role: Role::User, parts } });
             }
         } else if !turn.parts.is_empty() {
-            all.push(Spot { from, turn });
+            all.push(PlacedTurn { from, turn });
         }
     }
     all
@@ -204,12 +204,12 @@ fn settle<'a>(
     turn: &mut Turn<'a>,
     index: usize,
     from: usize,
-    of_calls: &[Option<Place>],
-    paired: &mut HashMap<Place, Outcome<'a>>,
+    of_calls: &[Option<PartPlace>],
+    paired: &mut HashMap<PartPlace, Outcome<'a>>,
     ids: &mut Ids,
     mends: &mut Mends,
 ) -> Vec<Part<'a>> {
-    let mut results: Vec<(Option<Place>, Outcome<'a>)> = Vec::with_capacity(of_calls.len());
+    let mut results: Vec<(Option<PartPlace>, Outcome<'a>)> = Vec::with_capacity(of_calls.len());
     let made = turn.parts.iter_mut().filter_map(|part| match part {
         Part::Call(call) => Some(call),
         _ => None,
@@ -241,7 +241,7 @@ fn settle<'a>(
         mends.note("add_missing_result", from);
     }
     results.sort_by_key(|(place, _)| place.unwrap_or((usize::MAX, 0)));
-    let stands = |(number, (place, _)): (usize, &(Option<Place>, Outcome<'a>))| {
+    let stands = |(number, (place, _)): (usize, &(Option<PartPlace>, Outcome<'a>))| {
         place.is_none_or(|place| place == (index + 1, number))
     };
     if !results.iter().enumerate().all(stands) {
@@ -265,7 +265,7 @@ fn orphan<'a>(outcome: Outcome<'a>, is_repeated: bool, from: usize, mends: &mut 
     parts
 }
 
-/// The ids of all calls so far.
+/// The ids of all calls that were read.
 #[derive(Debug, Default)]
 struct Ids {
     used: HashSet<String>,

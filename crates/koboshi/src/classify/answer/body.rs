@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shape_is_told_by_the_text() {
+    fn shape_follows_from_the_text() {
         assert!(matches!(Body::read(" \r\n"), Body::Empty));
         assert!(matches!(Body::read("{\"a\":1}"), Body::Json(_)));
         assert!(matches!(Body::read("<html>"), Body::Page(_)));

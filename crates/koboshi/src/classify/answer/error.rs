@@ -14,12 +14,12 @@ use super::page::page_words;
 use super::python;
 use crate::wait::{Clock, Wait, field_wait};
 
-/// How deep errors are nested in earnest; deeper ones are an attack on the stack.
-const DEEPEST: usize = 12;
+/// The deepest nesting that real errors have; deeper ones are an attack on the stack.
+const MAX_DEPTH: usize = 12;
 /// More sentences than this add nothing.
-const MOST_TEXTS: usize = 24;
+const MAX_TEXTS: usize = 24;
 /// How much of one sentence is read.
-const LONGEST_TEXT: usize = 8 * 1024;
+const MAX_TEXT: usize = 8 * 1024;
 
 /// An error in words.
 #[derive(Debug, Default)]
@@ -89,7 +89,7 @@ impl ErrorText {
 
     /// The words of a client's error text, if it holds the provider's error object.
     pub(super) fn of_wrapped(text: &str) -> Option<Self> {
-        embedded(text.get(..text.floor_char_boundary(LONGEST_TEXT)).unwrap_or(text))?;
+        embedded(text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or(text))?;
         Some(Self::of_text(text))
     }
 
@@ -105,7 +105,7 @@ impl ErrorText {
     }
 
     fn walk(&mut self, key: &str, value: &Value, depth: usize) {
-        if depth > DEEPEST || self.messages.len() >= MOST_TEXTS {
+        if depth > MAX_DEPTH || self.messages.len() >= MAX_TEXTS {
             return;
         }
         if key == "koboshi"
@@ -194,8 +194,8 @@ impl ErrorText {
 
     /// A sentence, and the error that it may carry inside as JSON.
     fn sentence(&mut self, text: &str, depth: usize) {
-        let text = text.get(..text.floor_char_boundary(LONGEST_TEXT)).unwrap_or(text);
-        if let Some((at, inner)) = embedded(text).filter(|_| depth < DEEPEST) {
+        let text = text.get(..text.floor_char_boundary(MAX_TEXT)).unwrap_or(text);
+        if let Some((at, inner)) = embedded(text).filter(|_| depth < MAX_DEPTH) {
             let wrapper = text.get(..at).unwrap_or_default();
             self.walk("error", &inner, depth + 1);
             if let Some(status) = status_in_text(wrapper) {

@@ -1,6 +1,6 @@
 //! A provider's answer, or the lack of one, becomes a fault or nothing.
 //!
-//! The way through: no answer at all is read from the HTTP client's words; a bad status from the error
+//! The way through: no answer at all is read from the HTTP client's error text; a bad status from the error
 //! object it came with; a good status from the answer itself, because an error can sit inside it, a
 //! stream can break off without a word, and a finish reason can mean that there is nothing to use.
 //!
@@ -23,14 +23,17 @@ use self::outcome::{Ending, Outcome};
 use super::Classifier;
 use super::plain::{plain, push_plain};
 use super::ruleset::{Conclusion, Fact, Observation, Rule};
-use crate::fault::{Fault, Kind, Origin, Sub};
+use crate::fault::{Confidence, Fault, Kind, Origin, Sub};
 use crate::wait::{Wait, exhausted_bucket_wait, header_wait, stated_wait};
 
 pub(super) use self::error::{ErrorText, status_in_text};
 pub use self::own::OWN_ERROR;
+use self::own::OwnError;
 
 /// Waits longer than this are no short window.
 const LONG_WAIT_SECONDS: u64 = 3600;
+/// Waits longer than this are mistakes, and not windows: no provider's window is longer than a month. The default of `cooldown.max_stated`.
+const MAX_BELIEVED_SECONDS: u64 = 35 * 24 * 3600;
 
 /// What came back from a provider.
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,7 +62,9 @@ impl Classifier {
         if (200..300).contains(&status) {
             self.good_status(answer, &body, now)
         } else {
-            let error = ErrorText::of_answer(status, answer.headers, &body);
+            let mut error = ErrorText::of_answer(status, answer.headers, &body);
+            // A body says more than the name of its kind.
+            error.own = error.own.or_else(|| OwnError::of_headers(answer.headers));
             Some(self.error_fault(&error, answer, now))
         }
     }
@@ -97,7 +102,7 @@ impl Classifier {
 
     /// What one frame of a stream means, if it reports a fault.
     ///
-    /// `event` is the frame's event name, if it has one, `data` its data. A frame that is fine so far is
+    /// `event` is the frame's event name, if it has one, `data` its data. A frame that shows no fault is
     /// `None`, as is one that cannot be judged alone.
     #[must_use]
     pub fn frame(&self, event: Option<&str>, data: &str, now: &Zoned) -> Option<Fault> {
@@ -144,7 +149,7 @@ impl Classifier {
             Ending::Cut => {
                 let mut fault = Fault::of(Kind::ConnectionClosed, "answer.cut");
                 fault.status = answer.status;
-                fault.evidence.span = answer.body.len().saturating_sub(200)..answer.body.len();
+                fault.evidence.span = last_line(answer.body);
                 Some(fault)
             }
             Ending::Unusable => Some(self.unusable("answer.no_choices", answer, |_| {})),
@@ -165,7 +170,7 @@ impl Classifier {
         }
         self.unusable("answer.page", answer, |fault| {
             fault.sub = Some(Sub::NotApi);
-            // What stands at that address is no API: somebody must change the address or sign in.
+            // No API answers at that address: the operator must change the address or sign in.
             (fault.advice.same, fault.advice.later) = (false, false);
             fault.origin = Origin::Transport;
             fault.evidence.span = title_or_beginning(answer.body);
@@ -215,13 +220,13 @@ impl Classifier {
         let wait = self.answer_wait(error, answer, now);
         let (mut fault, _) = self.judge(error, wait, false);
         fault.status = answer.status;
-        let said = if error.own.is_some() {
-            "\"koboshi\":"
+        fault.evidence.span = if error.page {
+            title_or_beginning(answer.body)
+        } else if error.own.is_some() {
+            own::place(answer.body).unwrap_or(0..answer.body.len().min(200))
         } else {
-            error.messages.first().map_or("", String::as_str)
+            span_of(answer.body, error.messages.first().map_or("", String::as_str))
         };
-        fault.evidence.span =
-            if error.page { title_or_beginning(answer.body) } else { span_of(answer.body, said) };
         fault
     }
 
@@ -249,16 +254,16 @@ impl Classifier {
         }
         let (mut fault, known) = self.decide(seen, wait);
         fault.detail = match error.messages.as_slice() {
-            [only] => self.said(only),
+            [only] => self.provider_text(only),
             messages => {
                 // Relays put one sentence into several fields.
-                let mut said: Vec<&str> = Vec::new();
+                let mut distinct: Vec<&str> = Vec::new();
                 for message in messages.iter().map(|message| message.trim()) {
-                    if !message.is_empty() && !said.iter().any(|known| known.contains(message)) {
-                        said.push(message);
+                    if !message.is_empty() && !distinct.iter().any(|known| known.contains(message)) {
+                        distinct.push(message);
                     }
                 }
-                self.said(&said.join(" · "))
+                self.provider_text(&distinct.join(" · "))
             }
         };
         // "Invalid value: 'x'" does not help without the name of the field.
@@ -269,7 +274,8 @@ impl Classifier {
     }
 
     /// The fault of what was seen. The flag: a rule knew it.
-    pub(super) fn decide(&self, mut seen: Observation<'_>, wait: Option<Wait>) -> (Fault, bool) {
+    pub(super) fn decide(&self, mut seen: Observation<'_>, stated: Option<Wait>) -> (Fault, bool) {
+        let wait = stated.filter(|wait| wait.after.as_secs() <= MAX_BELIEVED_SECONDS);
         if let Some(wait) = wait {
             seen.fact(Fact::Wait);
             if wait.after.as_secs() > LONG_WAIT_SECONDS {
@@ -278,7 +284,15 @@ impl Classifier {
         }
         let rule = self.rules.decide(&self.rules.provider, &seen);
         let mut fault = rule.map_or_else(|| Fault::of(Kind::Internal, "unknown"), Rule::<Conclusion>::fault);
-        fault.wait = wait;
+        // Words that the provider's code holds too are more than a wording.
+        let by_code = Observation { text: "", all: seen.code, ..seen };
+        if fault.confidence == Confidence::Medium
+            && rule.is_some_and(|rule| rule.has_words() && self.rules.holds(rule, &by_code))
+        {
+            fault.confidence = Confidence::High;
+        }
+        // A date decades away says nothing of a quota that the answer does not name, and no client should be advised to wait for it.
+        fault.wait = if fault.kind == Kind::QuotaExceeded { stated } else { wait };
         fault.status = seen.status;
         if wait.is_some() && !fault.advice.later && fault.kind == Kind::QuotaExceeded {
             // What opens again at a stated time is a window, whatever else is offered for sale.
@@ -303,6 +317,13 @@ impl Classifier {
             .or_else(|| exhausted_bucket_wait(headers, clock))
             .or_else(|| exhausted_bucket_wait(nested, clock))
     }
+}
+
+/// Where a stream broke off: its last line that is not blank.
+fn last_line(body: &str) -> std::ops::Range<usize> {
+    let end = body.trim_end().len();
+    let start = body.get(..end).and_then(|text| text.rfind('\n')).map_or(0, |at| at + 1);
+    start..end
 }
 
 /// Where the title of a page stands: the rest of its words stand in no one line.

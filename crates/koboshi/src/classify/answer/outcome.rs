@@ -73,7 +73,7 @@ impl Outcome {
                     Ending::Complete
                 }
             }
-            // Token counts, files, moderation: answers of other endpoints are none of our business.
+            // Token counts, files and moderation are answers of other endpoints, which are not judged here.
             (false, false) if self.other_fields => Ending::Complete,
             (false, false) => Ending::Unusable,
         }

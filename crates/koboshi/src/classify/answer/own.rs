@@ -4,6 +4,8 @@
 //! so no sentence needs to be read: behind another gateway, in a saved `curl -i` and in a log the fault is the one that the gateway
 //! decided on. The object is only believed where it names a known kind and a code: anything else under that name is passed over.
 
+use std::ops::Range;
+
 use serde_json::Value;
 
 use crate::fault::{Confidence, Fault, Kind, Origin, Scope, Sub};
@@ -11,6 +13,10 @@ use crate::wait::{Clock, Wait, field_wait};
 
 /// The rule that evidence names where an error object of Koboshi itself decided.
 pub const OWN_ERROR: &str = "koboshi.error";
+
+const NAME: &str = "\"koboshi\"";
+/// More such names than a stream of a real answer has.
+const MAX_PLACES: usize = 4096;
 
 /// What the object states.
 #[derive(Debug)]
@@ -20,10 +26,13 @@ pub(in crate::classify) struct OwnError {
     /// Whole seconds, as they are written.
     retry_after: Option<String>,
     retryable: Option<bool>,
+    /// Whether the same target, and whether another one, may be tried. An older gateway does not state it.
+    same: Option<bool>,
+    other: Option<bool>,
     scope: Option<Scope>,
     origin: Option<Origin>,
     /// The provider's message where it was handed on, else Koboshi's own.
-    said: String,
+    message: String,
 }
 
 impl OwnError {
@@ -36,9 +45,30 @@ impl OwnError {
             sub: text("sub").and_then(Sub::from_name),
             retry_after: value.get("retryAfterSeconds").filter(|wait| wait.is_number()).map(Value::to_string),
             retryable: value.get("retryable").and_then(Value::as_bool),
+            same: value.pointer("/advice/same").and_then(Value::as_bool),
+            other: value.pointer("/advice/other").and_then(Value::as_bool),
             scope: text("scope").and_then(Scope::from_name),
             origin: text("origin").and_then(Origin::from_name),
-            said: text("detail").or_else(|| text("message")).unwrap_or_default().to_owned(),
+            message: text("detail").or_else(|| text("message")).unwrap_or_default().to_owned(),
+        })
+    }
+
+    /// What the headers of a gateway's answer state, where no body came with them.
+    pub(super) fn of_headers(headers: &[(&str, &str)]) -> Option<Self> {
+        let header = |wanted: &str| {
+            let found = headers.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
+            found.map(|(_, value)| value.trim())
+        };
+        Some(Self {
+            kind: Kind::from_name(header("x-koboshi-fault")?)?,
+            sub: None,
+            retry_after: None,
+            retryable: None,
+            same: None,
+            other: None,
+            scope: None,
+            origin: None,
+            message: String::new(),
         })
     }
 
@@ -61,9 +91,22 @@ impl OwnError {
         fault.advice.later = self
             .retryable
             .unwrap_or(fault.advice.later && !matches!(self.sub, Some(Sub::Billing | Sub::Plan)));
-        fault.detail.clone_from(&self.said);
+        fault.advice.same = self.same.unwrap_or(fault.advice.same);
+        fault.advice.other = self.other.unwrap_or(fault.advice.other);
+        fault.detail.clone_from(&self.message);
         fault
     }
+}
+
+/// Where the error object begins. The same name stands before marks of other kinds: `{"koboshi":{"simulated":true}}` is no error.
+pub(super) fn place(body: &str) -> Option<Range<usize>> {
+    let places = memchr::memmem::find_iter(body.as_bytes(), NAME.as_bytes()).take(MAX_PLACES);
+    places.map(|at| at..at + NAME.len()).find(|place| {
+        let rest = body.get(place.end..).unwrap_or_default().trim_start();
+        let value = rest.strip_prefix(':').map(|rest| serde_json::Deserializer::from_str(rest).into_iter());
+        let object: Option<Value> = value.and_then(|mut values| values.next()).and_then(Result::ok);
+        object.is_some_and(|object| OwnError::read(&object).is_some())
+    })
 }
 
 #[cfg(test)]
@@ -85,6 +128,9 @@ mod tests {
         assert_eq!(scope(&cooled), Some(Scope::Account), "what an operator cooled is stated");
         let before = json!({"kind": "cooling_down", "errorCode": "KBS-7003", "sub": "operator"});
         assert_eq!(scope(&before), Some(Scope::Model), "an older gateway does not state it");
+        let stated = json!({"kind": "internal", "errorCode": "KBS-9001", "retryable": true, "advice": {"same": true, "other": true}});
+        let advice = OwnError::read(&stated).map(|own| own.fault().advice).unwrap();
+        assert!(advice.same && advice.other && advice.later, "a provider's 500 is not like our own");
         for other in [
             json!({"kind": "quota_exceeded"}),
             json!({"kind": "no_such_kind", "errorCode": "KBS-1"}),

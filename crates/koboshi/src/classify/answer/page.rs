@@ -8,13 +8,13 @@ use std::ops::Range;
 use super::error::status_in_text;
 
 /// How much of a page is read.
-const LONGEST_PAGE: usize = 8 * 1024;
+const MAX_PAGE: usize = 8 * 1024;
 /// Longer titles are no statement of a status.
-const LONGEST_TITLE: usize = 200;
+const MAX_TITLE: usize = 200;
 
 /// The words of a web page: its title and its first visible text, without scripts and styles.
 pub(super) fn page_words(page: &str) -> String {
-    let page = page.get(..page.floor_char_boundary(LONGEST_PAGE)).unwrap_or(page);
+    let page = page.get(..page.floor_char_boundary(MAX_PAGE)).unwrap_or(page);
     let mut words = String::new();
     let mut rest = page;
     while let Some(open) = rest.find('<') {
@@ -36,7 +36,7 @@ pub(super) fn page_words(page: &str) -> String {
 
 /// Where the title of a page stands, without the blanks around it.
 pub(super) fn title(page: &str) -> Option<Range<usize>> {
-    let head = page.get(..page.floor_char_boundary(LONGEST_PAGE)).unwrap_or(page);
+    let head = page.get(..page.floor_char_boundary(MAX_PAGE)).unwrap_or(page);
     let lower = head.to_ascii_lowercase();
     let open = lower.find("<title")?;
     let start = open + lower.get(open..)?.find('>')? + 1;
@@ -48,7 +48,7 @@ pub(super) fn title(page: &str) -> Option<Range<usize>> {
 
 /// The status that a page names in its title: `502 Bad Gateway`, `api.example.com | 520: Web server is …`, `Error 502 (Server Error)`.
 pub(super) fn status_of_page(page: &str) -> Option<u16> {
-    let title = page.get(title(page)?).filter(|title| title.len() <= LONGEST_TITLE)?;
+    let title = page.get(title(page)?).filter(|title| title.len() <= MAX_TITLE)?;
     title.split('|').find_map(|part| status_in_text(part.trim()))
 }
 

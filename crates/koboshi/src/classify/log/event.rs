@@ -22,7 +22,7 @@ pub(super) enum Event {
 }
 
 /// Whether an event speaks of the run as a whole.
-pub(super) fn tells_the_end(value: &Value) -> bool {
+pub(super) fn is_about_run(value: &Value) -> bool {
     let kind = text(value, "type");
     matches!(kind, "result" | "turn.failed" | "turn_failed" | "session.error") || is_end_of_run(kind)
 }

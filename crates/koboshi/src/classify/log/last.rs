@@ -1,6 +1,6 @@
-//! What is left to say when no line and no event of a log decided.
+//! The reading of a log in which no line and no event decided.
 
-use super::{Findings, Reader, keep_wait};
+use super::{Findings, Line, Reader, keep_wait};
 use crate::classify::answer::ErrorText;
 use crate::classify::tool::ToolOutput;
 use crate::fault::{Confidence, Fault, Kind, Sub};
@@ -26,7 +26,7 @@ impl Reader<'_> {
         }
         if let Some((index, error)) = &findings.pause
             && findings.unknown.is_none()
-            && let (fault, true) = self.classifier.judge(error, self.own_wait(error), true)
+            && let (fault, true) = self.classifier.judge(error, self.own_wait(*index, error), true)
         {
             return Some(self.seen_at(*index, keep_wait(fault)));
         }
@@ -44,8 +44,9 @@ impl Reader<'_> {
             return None;
         }
         Some(match failure {
+            Some(line) if self.is_of_program(line) => self.tool_line(line),
             Some(line) => self.own_fault(line, "log.unknown", Confidence::Low),
-            // The last line may well tell of a success: that the run failed is known from the exit code alone.
+            // The last line may well report a success: that the run failed is known from the exit code alone.
             None => only_the_exit_code(Fault::of(Kind::AgentError, EXIT_CODE)),
         })
     }
@@ -57,6 +58,13 @@ impl Reader<'_> {
             fault.evidence.rule = FAILED_RUN.into();
         }
         fault
+    }
+
+    /// Whether a program that agents call wrote this line: the agent did not fail.
+    fn is_of_program(&self, index: usize) -> bool {
+        let concepts = &self.classifier.log_concepts;
+        let words = self.words(&Line::read(self.lines.get(index).copied().unwrap_or_default()).text);
+        self.holds(&words, concepts.foreign) || self.holds(&words, concepts.program)
     }
 
     /// The last line with something in it.
@@ -80,8 +88,8 @@ impl Reader<'_> {
         let index = (from..self.lines.len()).rev().find(|at| {
             let text = self.lines.get(*at).copied().unwrap_or_default();
             let output = ToolOutput { text, is_error: Some(true) };
-            let told = self.classifier.tool(&output, self.now);
-            told.is_some_and(|told| told.category.as_deref() == Some(category))
+            let fault = self.classifier.tool(&output, self.now);
+            fault.is_some_and(|fault| fault.category.as_deref() == Some(category))
                 || (code == 127 && is_of_env(text))
         })?;
         let mut fault = Fault::of(Kind::SpawnFailed, "log.not_started");

@@ -1,13 +1,13 @@
-//! One line of an agent's log: what it says, and whose voice it is.
+//! One line of an agent's log: what it says, and who wrote it.
 //!
 //! Terminals leave colours, cursor moves, spinners and box drawing in a log; programs put timestamps and
-//! levels before their words. This module takes all of that off. What is left of it, the [`Marker`], tells
-//! who speaks: an agent's bullet, a diff, a listing and a passing test are the agent's work, not the
+//! levels before their words. This module takes all of that off. What is left of it, the [`Marker`], shows
+//! who wrote it: an agent's bullet, a diff, a listing and a passing test are the agent's work, not the
 //! provider's answer.
 
 use std::borrow::Cow;
 
-/// Who speaks in a line.
+/// Who wrote a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marker {
     /// Begins as errors do: `Error:`, `API Error`, `✕`, a level, an exception name.
@@ -46,6 +46,11 @@ impl<'a> Line<'a> {
             }
         };
         Self { text, marker }
+    }
+
+    /// What a terminal would show of a line, with its stamp.
+    pub(super) fn shown(raw: &str) -> Cow<'_, str> {
+        strip_escapes(last_overwrite(raw))
     }
 }
 
@@ -357,7 +362,7 @@ fn begins_as_error(line: &str) -> bool {
     })
 }
 
-/// `Errors: 0`, `failed: 0, passed: 12`: a count of nothing tells of a success.
+/// `Errors: 0`, `failed: 0, passed: 12`: a count of zero reports a success.
 fn counts_none(line: &str) -> bool {
     ["error", "errors", "failed", "failure", "failures"].iter().any(|word| {
         let count = line
@@ -416,13 +421,13 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_signs_is_told_apart() {
+    fn what_an_agent_signs_is_recognised() {
         assert_eq!(marker("● The transcript quotes: usage limit reached"), Marker::Act);
         assert_eq!(marker("⏺ API Error: 529 Overloaded"), Marker::Error);
     }
 
     #[test]
-    fn errors_are_told_by_how_they_begin() {
+    fn errors_are_recognised_by_how_they_begin() {
         for raw in [
             "✕ [API Error: quota]", "■ You've hit your usage limit.", "litellm.RateLimitError: too many",
             "ERROR: stream disconnected", "Error: Request timed out.", "  ⎿  API Error: Overloaded",

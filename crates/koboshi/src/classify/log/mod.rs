@@ -2,8 +2,8 @@
 //!
 //! The log is read from its end. The last structured event decides if there is one; otherwise the last
 //! line that reports a failure. On the way up, the agent's own words, diffs, listings and tool results are
-//! passed over (they may talk about limits all day), a client's pause between two tries shows what fails
-//! but states no wait, and work that went on ends the search: what failed before it is history.
+//! passed over (they often mention limits), a client's pause between two tries shows what fails
+//! but states no wait, and work that continued ends the search: what failed before it is history.
 //!
 //! Exit 0 is a good run unless the last event itself says otherwise. A failed run in which nothing is
 //! recognised is an agent's own failure, with low confidence.
@@ -13,11 +13,11 @@ mod event;
 mod last;
 mod line;
 mod near;
-mod told;
+mod run_events;
 
 use std::ops::Range;
 
-use jiff::Zoned;
+use jiff::{Timestamp, Zoned};
 use serde_json::Value;
 
 pub use self::last::EXIT_CODE;
@@ -29,28 +29,34 @@ use super::plain::plain;
 use super::ruleset::{Fact, Observation, Rules};
 use super::tool::ToolOutput;
 use crate::fault::{Confidence, Fault, Kind};
+use crate::wait::line_time;
 
 /// How much of the end of a log is read: more than any failure needs.
 pub const TAIL_BYTES: usize = 256 * 1024;
 /// Longer lines are read up to here.
-const LONGEST_LINE: usize = 32 * 1024;
+const MAX_LINE: usize = 32 * 1024;
 /// The number of lines from the end that are read: what stands further up is not why the run ended.
-const MOST_LINES: usize = 400;
+const MAX_LINES: usize = 400;
+/// How far above a line the stamp may stand that tells when it was written.
+const STAMPS_ABOVE: usize = 50;
 
 /// What an agent left behind.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct AgentLog<'a> {
     /// The log, or its tail.
     pub text: &'a str,
     /// Exit status (128 + n for a signal), if it is known.
     pub exit_code: Option<i32>,
+    /// When the run began, if it is known: no line is older, whatever a stamp without a zone seems to say.
+    pub since: Option<Timestamp>,
 }
 
-/// Concepts that the reader asks for by name.
+/// The concepts of the rule files that this reader asks for by name.
 #[derive(Debug)]
-pub(super) struct Voices {
+pub(super) struct LogConcepts {
     pause: Option<Clause>,
     foreign: Option<Clause>,
+    program: Option<Clause>,
     wrapper: Option<Clause>,
     hint: Option<Clause>,
     work: Option<Clause>,
@@ -60,11 +66,12 @@ pub(super) struct Voices {
     limit: Option<Clause>,
 }
 
-impl Voices {
+impl LogConcepts {
     pub(super) fn of(rules: &Rules) -> Self {
         Self {
             pause: rules.concept("retry_pause"),
             foreign: rules.concept("foreign"),
+            program: rules.concept("program"),
             wrapper: rules.concept("wrapper"),
             hint: rules.concept("hint"),
             work: rules.concept("work"),
@@ -76,7 +83,7 @@ impl Voices {
     }
 }
 
-/// What is known so far, on the way up.
+/// What is known while the log is read upwards.
 #[derive(Default)]
 struct Findings {
     /// Exhausted windows stated by events.
@@ -116,10 +123,14 @@ struct Reader<'a> {
     /// Where each line begins in the whole log.
     starts: Vec<usize>,
     good_exit: bool,
+    since: Option<Timestamp>,
 }
 
 impl Classifier {
     /// Why this run failed, if it did.
+    ///
+    /// A stated wait is counted from the time that its line or an earlier one is stamped with, else from `now`, which is when the log was
+    /// written at the latest.
     #[must_use]
     pub fn log(&self, log: &AgentLog<'_>, now: &Zoned) -> Option<Fault> {
         let (tail, offset) = tail(log.text);
@@ -132,8 +143,35 @@ impl Classifier {
                 at += line.len() + 1;
             })
             .collect();
-        let reader = Reader { classifier: self, now, lines, starts, good_exit: log.exit_code == Some(0) };
-        reader.verdict(log.exit_code)
+        let good_exit = log.exit_code == Some(0);
+        let reader = Reader { classifier: self, now, lines, starts, good_exit, since: log.since };
+        reader.verdict(log.exit_code).map(|fault| fault.left_at(now.timestamp()))
+    }
+
+    /// When the line at this place of a log was written, as its stamp or that of the nearest line above says.
+    #[must_use]
+    pub fn written_at(&self, log: &AgentLog<'_>, place: usize, now: &Zoned) -> Option<Timestamp> {
+        let end = log.text.get(place..)?.find('\n').map_or(log.text.len(), |length| place + length);
+        let lines = log.text.get(..end)?.lines().rev();
+        self.last_stamp(lines, log.since, now)
+    }
+
+    /// The stamp of the first of these lines that has one.
+    fn last_stamp<'a>(
+        &self,
+        lines: impl Iterator<Item = &'a str>,
+        since: Option<Timestamp>,
+        now: &Zoned,
+    ) -> Option<Timestamp> {
+        let clock = self.clock(now);
+        let stamp = |line: &str| {
+            let line = line.get(..line.floor_char_boundary(MAX_LINE)).unwrap_or(line);
+            // A stamp that the agent printed is about something else.
+            let is_agents = Line::read(line).marker == Marker::Agent;
+            if is_agents { None } else { line_time(&Line::shown(line), clock) }
+        };
+        let may_be = |time: &Timestamp| since.is_none_or(|since| *time >= since);
+        lines.take(STAMPS_ABOVE).find_map(stamp).filter(may_be)
     }
 }
 
@@ -155,7 +193,7 @@ impl Reader<'_> {
         }
         let mut findings = Findings::default();
         let mut index = self.lines.len();
-        let end = index.saturating_sub(MOST_LINES);
+        let end = index.saturating_sub(MAX_LINES);
         while index > end {
             index -= 1;
             let (step, from) = self.step(index, &mut findings);
@@ -169,7 +207,7 @@ impl Reader<'_> {
         if self.good_exit { None } else { self.leftover(findings, exit_code) }
     }
 
-    /// Looks at one line, or at the block that ends with it. Gives back where to go on.
+    /// Reads one line, or at the block that ends with it. Returns where to continue.
     fn step(&self, index: usize, findings: &mut Findings) -> (Step, usize) {
         let Some(raw) = self.lines.get(index) else { return (Step::Up, index) };
         if let Some((value, from)) = self.json_at(index, raw) {
@@ -181,11 +219,13 @@ impl Reader<'_> {
         if is_cut_event(raw) {
             return (Step::Up, index);
         }
-        let line = Line::read(raw.get(..raw.floor_char_boundary(LONGEST_LINE)).unwrap_or(raw));
+        let line = Line::read(raw.get(..raw.floor_char_boundary(MAX_LINE)).unwrap_or(raw));
         let step = match line.marker {
             Marker::Noise => Step::Up,
             Marker::Work | Marker::Act => Step::Stop,
-            Marker::Agent if self.speaks(&self.words(&line.text), self.classifier.voices.work) => Step::Stop,
+            Marker::Agent if self.holds(&self.words(&line.text), self.classifier.log_concepts.work) => {
+                Step::Stop
+            }
             Marker::Agent => {
                 findings.spoken = true;
                 Step::Up
@@ -196,17 +236,17 @@ impl Reader<'_> {
     }
 
     fn line_step(&self, index: usize, line: &Line<'_>, findings: &mut Findings) -> Step {
-        let voices = &self.classifier.voices;
+        let concepts = &self.classifier.log_concepts;
         let words = self.words(&line.text);
-        let is = |voice: Option<Clause>| self.speaks(&words, voice);
-        if line.marker == Marker::Plain && is(voices.work) && status_in_text(&line.text).is_none() {
+        let is = |concept: Option<Clause>| self.holds(&words, concept);
+        if line.marker == Marker::Plain && is(concepts.work) && status_in_text(&line.text).is_none() {
             return Step::Stop;
         }
-        if is(voices.pause) {
+        if is(concepts.pause) {
             findings.pause.get_or_insert_with(|| (index, ErrorText::of_text(&line.text)));
             return Step::Up;
         }
-        if line.marker == Marker::Plain && is(voices.hint) {
+        if line.marker == Marker::Plain && is(concepts.hint) {
             return Step::Up;
         }
         if line.marker == Marker::Plain && self.is_prose(index, &words.bits, &line.text) {
@@ -217,8 +257,8 @@ impl Reader<'_> {
             return Step::Decided(Some(self.seen_at(index, fault)));
         }
         if let Some(fault) = self.line_fault(index, line, &words) {
-            if is(voices.foreign) {
-                // The words of a provider's fault, but another service's voice.
+            if is(concepts.foreign) || is(concepts.program) {
+                // The words of a provider's fault, but written by another service.
                 return Step::Decided(Some(self.tool_line(index)));
             }
             if fault.confidence > Confidence::Low || line.marker == Marker::Error {
@@ -227,14 +267,14 @@ impl Reader<'_> {
             findings.status.get_or_insert(fault);
             return Step::Up;
         }
-        if is(voices.run_failed) || (line.marker == Marker::Plain && is(voices.disk_full)) {
+        if is(concepts.run_failed) || (line.marker == Marker::Plain && is(concepts.disk_full)) {
             // Of several such lines in a row, the first says most.
             if !findings.spoken && findings.failed_run.is_none_or(|below| below == index + 1) {
                 findings.failed_run = Some(index);
             }
             return Step::Up;
         }
-        if line.marker == Marker::Error && !is(voices.wrapper) {
+        if line.marker == Marker::Error && !is(concepts.wrapper) {
             findings.unknown.get_or_insert(index);
             // A failure with words of its own is the last failure, even if no rule knows them.
             return if is_bare(&line.text) { Step::Up } else { Step::Stop };
@@ -247,8 +287,8 @@ impl Reader<'_> {
         if line.text.contains('{') {
             // An error object may stand in the line: take it apart first.
             let error = ErrorText::of_text(&line.text);
-            let known =
-                self.classifier.judge(&error, None, true).1 || has(&words.bits, self.classifier.voices.limit);
+            let known = self.classifier.judge(&error, None, true).1
+                || has(&words.bits, self.classifier.log_concepts.limit);
             let wait = if known { self.line_wait(index, &error) } else { None };
             let (fault, known) = self.classifier.judge(&error, wait, true);
             return known.then(|| self.seen_at(index, keep_wait(fault)));
@@ -260,21 +300,22 @@ impl Reader<'_> {
             ..Observation::default()
         };
         seen.fact(Fact::Log);
-        // Only a line that may be the evidence is worth a look around for its wait.
-        let known = self.classifier.decide(seen, None).1 || has(&words.bits, self.classifier.voices.limit);
+        // The wait is looked for only around a line that may be the evidence.
+        let known =
+            self.classifier.decide(seen, None).1 || has(&words.bits, self.classifier.log_concepts.limit);
         let wait = if known { self.line_wait(index, &ErrorText::default()) } else { None };
         let (fault, known) = self.classifier.decide(seen, wait);
         known.then(|| self.seen_at(index, keep_wait(fault)))
     }
 
-    /// A plain line that reads like someone telling, not like a program failing.
+    /// A plain line that reads like prose, not like a program failing.
     fn is_prose(&self, index: usize, bits: &Bits, text: &str) -> bool {
         let signed = self
             .lines
             .get(index)
             .is_some_and(|raw| raw.trim_start().starts_with(|c: char| !c.is_ascii() && !c.is_alphanumeric()));
-        has(bits, self.classifier.voices.prose)
-            || tells_to_do(text)
+        has(bits, self.classifier.log_concepts.prose)
+            || is_instruction(text)
             || (!signed && self.under_agent_heading(index))
     }
 
@@ -285,7 +326,7 @@ impl Reader<'_> {
         if below.iter().all(|line| line.trim().is_empty())
             && above.last().is_some_and(|line| line.trim().is_empty())
         {
-            // A last line that stands alone is the program's good-bye.
+            // A last line that stands alone is the program's closing message.
             return false;
         }
         for line in above.iter().rev() {
@@ -345,10 +386,10 @@ impl Reader<'_> {
         Words { text, bits }
     }
 
-    /// Whether a text is of this voice, by its words or by a regular expression.
-    fn speaks(&self, words: &Words, voice: Option<Clause>) -> bool {
+    /// Whether a text matches this concept, by its words or by a regular expression.
+    fn holds(&self, words: &Words, concept: Option<Clause>) -> bool {
         let lexicon = &self.classifier.rules.lexicon;
-        has(&words.bits, voice) || voice.is_some_and(|voice| lexicon.matches(voice, &words.text))
+        has(&words.bits, concept) || concept.is_some_and(|concept| lexicon.matches(concept, &words.text))
     }
 
     fn span(&self, index: usize) -> Range<usize> {
@@ -358,7 +399,7 @@ impl Reader<'_> {
 }
 
 /// `Fix timeout error in fetch`, `TODO: handle …`: titles and notes about work begin with what is to be done.
-fn tells_to_do(text: &str) -> bool {
+fn is_instruction(text: &str) -> bool {
     const VERBS: &[&str] = &[
         "fix", "fixes", "fixed", "handle", "add", "implement", "improve", "refactor", "update", "todo",
         "fixme", "note",

@@ -1,5 +1,6 @@
 //! The wait that belongs to a failure in a log: stated in its own line, below it, or just above it.
 
+use jiff::Zoned;
 use serde_json::Value;
 
 use super::Reader;
@@ -14,16 +15,18 @@ pub(super) const NEAR: usize = 8;
 /// How far above it a sentence may stand; headers and fields may stand further.
 const JUST_ABOVE: usize = 4;
 /// How much of a line is searched.
-const LONGEST: usize = 2048;
+const MAX_LINE: usize = 2048;
 
 impl Reader<'_> {
     pub(super) fn line_wait(&self, index: usize, error: &ErrorText) -> Option<Wait> {
-        error.field_wait(self.clock()).or_else(|| self.near_wait(index))
+        let written = self.written(index);
+        error.field_wait(self.classifier.clock(&written)).or_else(|| self.near_wait(index, &written))
     }
 
     /// The wait that an error states itself.
-    pub(super) fn own_wait(&self, error: &ErrorText) -> Option<Wait> {
-        let clock = self.clock();
+    pub(super) fn own_wait(&self, index: usize, error: &ErrorText) -> Option<Wait> {
+        let written = self.written(index);
+        let clock = self.classifier.clock(&written);
         error
             .field_wait(clock)
             .or_else(|| stated_wait(&error.messages.join(" "), clock).map(|stated| stated.wait))
@@ -31,27 +34,28 @@ impl Reader<'_> {
 
     /// The wait that a structured failure states itself, or that stands near it.
     pub(super) fn event_wait(&self, index: usize, error: &ErrorText, rejected: &[Value]) -> Option<Wait> {
-        let clock = self.clock();
+        let written = self.written(index);
+        let clock = self.classifier.clock(&written);
         let headers = error.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         header_wait(headers.clone(), clock)
             .or_else(|| error.field_wait(clock))
             .or_else(|| stated_wait(&error.messages.join(" "), clock).map(|stated| stated.wait))
             .or_else(|| exhausted_bucket_wait(headers, clock))
             .or_else(|| self.rejected_wait(rejected))
-            .or_else(|| self.near_wait(index))
+            .or_else(|| self.near_wait(index, &written))
     }
 
     /// Of several exhausted windows the last to open counts.
     pub(super) fn rejected_wait(&self, rejected: &[Value]) -> Option<Wait> {
         let resets = rejected.iter().filter_map(|event| {
             let reset = event.pointer("/rate_limit_info/resetsAt")?;
-            field_wait("resetsAt", &reset.to_string(), self.clock())
+            field_wait("resetsAt", &reset.to_string(), self.classifier.clock(self.now))
         });
         resets.max_by_key(|wait| wait.after)
     }
 
-    fn near_wait(&self, index: usize) -> Option<Wait> {
-        let clock = self.clock();
+    fn near_wait(&self, index: usize, written: &Zoned) -> Option<Wait> {
+        let clock = self.classifier.clock(written);
         let below = self.joined(index, (index + NEAR).min(self.lines.len()));
         let above = self.joined(index.saturating_sub(NEAR), index);
         let just_above = self.joined(index.saturating_sub(JUST_ABOVE), index);
@@ -70,9 +74,9 @@ impl Reader<'_> {
     pub(super) fn joined(&self, from: usize, to: usize) -> String {
         let mut text = String::new();
         for raw in self.lines.get(from..to).unwrap_or_default() {
-            let line = Line::read(raw.get(..raw.floor_char_boundary(LONGEST)).unwrap_or_default());
+            let line = Line::read(raw.get(..raw.floor_char_boundary(MAX_LINE)).unwrap_or_default());
             let ours = matches!(line.marker, Marker::Plain | Marker::Error);
-            if ours && !self.speaks(&self.words(&line.text), self.classifier.voices.pause) {
+            if ours && !self.holds(&self.words(&line.text), self.classifier.log_concepts.pause) {
                 text.push_str(&line.text);
                 text.push('\n');
             }
@@ -80,8 +84,11 @@ impl Reader<'_> {
         text
     }
 
-    fn clock(&self) -> Clock<'_> {
-        self.classifier.clock(self.now)
+    /// When a line was written: its waits are counted from there. Without a stamp it is the time of reading.
+    fn written(&self, index: usize) -> Zoned {
+        let above = self.lines.get(..=index).unwrap_or(&self.lines).iter().rev().copied();
+        let stamp = self.classifier.last_stamp(above, self.since, self.now);
+        stamp.map_or_else(|| self.now.clone(), |at| at.to_zoned(self.now.time_zone().clone()))
     }
 }
 

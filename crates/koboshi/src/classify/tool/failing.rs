@@ -1,4 +1,4 @@
-//! Lines that report a failure, told by how they begin or end.
+//! Lines that report a failure, recognised by how they begin or end.
 //!
 //! Programs complain in few forms: `error: …`, `name: reason`, `SomeError: …`, a status with its phrase, a
 //! verdict over a whole run. The lists below are of such beginnings and endings, not of messages.
@@ -124,19 +124,19 @@ fn announces_status(lower: &str) -> bool {
         "payment required",
     ];
     let head = lower.get(..lower.floor_char_boundary(80)).unwrap_or_default();
-    let said = |end: usize| {
+    let is_status = |end: usize| {
         let rest = lower.get(end..).unwrap_or_default().trim_start_matches([':', ' ', '(', '[', '=']);
         let rest = rest.strip_prefix("code").unwrap_or(rest).trim_start_matches([':', ' ', '=']);
         let status = rest.get(..3).and_then(|digits| digits.parse::<u16>().ok());
         let behind = rest.get(3..).unwrap_or_default();
-        let told = behind.trim_start_matches([':', ' ', ')', ']', '-']);
+        let phrase_text = behind.trim_start_matches([':', ' ', ')', ']', '-']);
         status.is_some_and(|status| (400..600).contains(&status))
-            && told.len() < behind.len()
-            && PHRASES.iter().any(|phrase| told.starts_with(phrase))
+            && phrase_text.len() < behind.len()
+            && PHRASES.iter().any(|phrase| phrase_text.starts_with(phrase))
     };
     ["error", "status", "failed"]
         .iter()
-        .any(|cue| head.match_indices(cue).any(|(at, cue)| said(at + cue.len())))
+        .any(|cue| head.match_indices(cue).any(|(at, cue)| is_status(at + cue.len())))
 }
 
 /// `EISDIR: illegal operation on a directory`

@@ -2,24 +2,26 @@
 //!
 //! Two questions, asked apart. *Does this output report that the call failed?* Some wire formats carry a
 //! flag for it; where there is none, the shape of the text decides ([`shape`]), because file contents,
-//! search hits, logs and passing tests are full of the words of errors. *What failed?* That is the rules'
-//! business: the cause that a person can act on, not the wrapper around it.
+//! search hits, logs and passing tests are full of the words of errors. *What failed?* That is for the rules to say:
+//! the cause that a person can act on, not the wrapper around it.
 
 mod cues;
 mod failing;
 mod reading;
 mod shape;
+mod traceback;
 
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
 use self::shape::Report;
+use self::traceback::without_code;
 use jiff::Zoned;
 
 use super::Classifier;
 use super::plain::plain;
-use super::ruleset::{Observation, Reported, Rule};
+use super::ruleset::{Observation, Rule, ToolConclusion};
 use crate::fault::{Confidence, Fault, Kind};
 use crate::wait::{header_wait, headers_in_text, stated_wait};
 
@@ -27,7 +29,7 @@ use crate::wait::{header_wait, headers_in_text, stated_wait};
 const HEAD: usize = 8 * 1024;
 const TAIL: usize = 24 * 1024;
 /// The number of lines, from the end, that may be the one that decided.
-const MOST_ASKED: usize = 64;
+const MAX_LINES_TRIED: usize = 64;
 
 /// What a tool gave back.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +58,8 @@ impl Classifier {
         if report == Report::Fine {
             return self.spoilt(text);
         }
-        let words = plain(text);
+        let read = without_code(text);
+        let words = plain(&read);
         let seen =
             Observation { text: &words, all: self.rules.lexicon.scan(&words), ..Observation::default() };
         let rule = self.rules.decide(&self.rules.tool, &seen);
@@ -69,7 +72,7 @@ impl Classifier {
             return Some(self.tool_fault(text, "tool.unknown", "other", Confidence::Low));
         };
         let mut fault = self.tool_fault(text, &rule.id, &rule.then.category, Confidence::Medium);
-        if let Some(line) = self.line_of(text, rule) {
+        if let Some(line) = self.line_of(&read, rule) {
             fault.detail = self.detail(text.get(line.clone()).unwrap_or_default());
             fault.evidence.span = line;
         }
@@ -85,14 +88,14 @@ impl Classifier {
 
     /// The last line on which the rule holds by itself: of those that begin as failures, else of all. What a program prints
     /// behind its complaint (where its log is, how to get help) begins the same way and says nothing.
-    fn line_of(&self, text: &str, rule: &Rule<Reported>) -> Option<Range<usize>> {
+    fn line_of(&self, text: &str, rule: &Rule<ToolConclusion>) -> Option<Range<usize>> {
         let holds = |line: &Range<usize>| {
             let words = plain(text.get(line.clone()).unwrap_or_default());
             let seen =
                 Observation { text: &words, all: self.rules.lexicon.scan(&words), ..Observation::default() };
             self.rules.holds(rule, &seen)
         };
-        let last = |lines: Vec<Range<usize>>| lines.into_iter().rev().take(MOST_ASKED).find(holds);
+        let last = |lines: Vec<Range<usize>>| lines.into_iter().rev().take(MAX_LINES_TRIED).find(holds);
         last(shape::failing_lines(text)).or_else(|| last(shape::lines_with_words(text).collect()))
     }
 
@@ -108,7 +111,7 @@ impl Classifier {
         // What passes by itself may be called again; everything else needs a change first.
         fault.advice.same = matches!(category, "network" | "timeout" | "rate_limit");
         fault.confidence = confidence;
-        let line = shape::telling_line(text);
+        let line = shape::deciding_line(text);
         fault.evidence.span = line.clone();
         fault.detail = self.detail(text.get(line).unwrap_or_default());
         fault

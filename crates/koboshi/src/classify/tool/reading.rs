@@ -1,6 +1,6 @@
 //! Texts that are shown, not reported: listings, search hits, diffs, logs, tables, manuals, source code.
 //!
-//! All of them are full of the words of errors. They are told by what most of their lines look like, so
+//! All of them are full of the words of errors. They are recognised by what most of their lines look like, so
 //! one odd line does not turn a failure into a document, nor a document into a failure.
 
 use super::cues::Cues;

@@ -1,7 +1,7 @@
-//! Whether a text reports that a call failed, told by its shape alone.
+//! Whether a text reports that a call failed, decided by its shape alone.
 //!
-//! Words do not tell: a listing of `error.rs`, a commit title about "Permission denied" and a green test
-//! named `fails_on_timeout` all hold them. What tells is *where* they stand: an exit code at the end, an
+//! Words do not decide: a listing of `error.rs`, a commit title about "Permission denied" and a green test
+//! named `fails_on_timeout` all hold them. What decides is *where* they stand: an exit code at the end, an
 //! error field at the top of a JSON object, a first or last line that begins as failures begin. And
 //! some shapes say that the text is only being read: numbered lines, search hits, diffs, manual pages,
 //! logs with a timestamp on every line.
@@ -22,7 +22,7 @@ use super::reading::is_reading;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Report {
     Failed,
-    /// Short, and nothing about its shape tells.
+    /// Short, and its shape decides nothing.
     Unclear,
     Fine,
 }
@@ -31,11 +31,11 @@ pub(super) enum Report {
 const SHORT: usize = 3;
 /// And it has no more bytes: a page in one line is a page.
 const SHORT_BYTES: usize = 2 * 1024;
-/// Lines that are looked at from either end.
+/// Lines that are read from either end.
 const NEAR_ENDS: usize = 4;
 
 pub(super) fn report(text: &str) -> Report {
-    // Split once: every shape is told by lines, and most outputs have none of the shapes.
+    // Split once: every shape is recognised by its lines, and most outputs have none of the shapes.
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim_start().is_empty()).collect();
     match by_structure(text, &lines) {
         Some(true) => Report::Failed,
@@ -92,7 +92,7 @@ fn by_json(text: &str) -> Option<bool> {
     Some(json_failed(&fields.collect()))
 }
 
-/// The members that tell.
+/// The members that decide.
 const TELLING: &[&str] = &[
     "status", "statusCode", "status_code", "code", "error", "errors", "message", "isError", "is_error",
     "success", "ok", "exit_code", "exitCode", "returncode", "exit_status", "type",
@@ -187,8 +187,8 @@ pub(super) fn warns_of_fonts(text: &str) -> bool {
         })
 }
 
-/// The line that tells what failed: the last one that begins as a failure, or the first with words.
-pub(super) fn telling_line(text: &str) -> Range<usize> {
+/// The line that says what failed: the last one that begins as a failure, or the first with words.
+pub(super) fn deciding_line(text: &str) -> Range<usize> {
     let first = || lines_with_words(text).next();
     failing_lines(text).pop().or_else(first).unwrap_or(0..0)
 }
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_told_by_where_the_words_stand() {
+    fn failures_are_recognised_by_where_the_words_stand() {
         for text in [
             "cat: missing.txt: No such file or directory",
             "Traceback (most recent call last):\n  File \"x.py\", line 1\nValueError: bad",

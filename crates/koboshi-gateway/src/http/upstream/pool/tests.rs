@@ -9,14 +9,14 @@ use crate::http::upstream::sends::Sends;
 use crate::http::upstream::trust::Trust;
 
 const UNASKED: &str = "HTTP/1.1 200 OK\r\ncontent-length: 8\r\n\r\nunasked!";
-/// What a server says before it closes a connection that was idle for too long.
+/// What a server sends before it closes a connection that was idle for too long.
 const FAREWELL: &str = "HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 fn pool() -> Rc<Pool> {
     Pool::new(Connector::new(None, Arc::new(Matcher::builder().build())))
 }
 
-/// A provider that is reached plainly, and one that is reached by TLS.
+/// A provider without TLS, and one with TLS.
 fn upstreams() -> [(Upstream, Origin); 2] {
     let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
     let trust = Trust::read(&authority.write_to(folder.path())).unwrap();
@@ -48,7 +48,7 @@ async fn ask(pool: &Rc<Pool>, origin: &Origin) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// The thread of the test waits while the provider speaks, so the runtime has not heard of it, as on a core that is busy.
+/// The test's thread blocks while the provider sends, so the runtime has not noticed it, as on a busy core.
 #[tokio::test(flavor = "current_thread")]
 async fn bytes_that_lie_unread_on_an_idle_connection_never_become_an_answer() {
     for (upstream, origin) in upstreams() {
@@ -63,7 +63,7 @@ async fn bytes_that_lie_unread_on_an_idle_connection_never_become_an_answer() {
     }
 }
 
-/// Looks at the idle connections; says how many are kept, and whether another one would be.
+/// Checks the idle connections; returns how many are kept, and whether another one would be.
 fn last_sweep(pool: &Pool, origin: &Origin) -> (usize, bool) {
     let mut hosts = pool.hosts.borrow_mut();
     let host = hosts.of(origin).unwrap();
@@ -72,7 +72,7 @@ fn last_sweep(pool: &Pool, origin: &Origin) -> (usize, bool) {
 }
 
 #[tokio::test(flavor = "current_thread")]
-async fn a_provider_that_speaks_while_nobody_asks_loses_its_idle_connections() {
+async fn a_provider_that_sends_unsolicited_bytes_loses_its_idle_connections() {
     for (upstream, origin) in upstreams() {
         let pool = pool();
         ask(&pool, &origin).await;

@@ -1,0 +1,160 @@
+//! `koboshi up`: the gateway and the supervisor in one process, from one config.
+//!
+//! The gateway serves on threads of its own; this thread keeps the agents, follows the config for both, and handles the signals. The agents are
+//! stopped before the gateway drains, so that their last requests are answered.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use koboshi::classify::Classifier;
+use koboshi_config::Config;
+use koboshi_config::agents::AUTO;
+use koboshi_config::config::Language;
+use koboshi_config::words::{Words, words};
+use koboshi_store::{Ledger, LedgerOptions};
+use koboshi_supervisor::Knowledge;
+use koboshi_supervisor::keep::{
+    Agent, AgentMeters, GatewayChoice, Reloaded, Settings, SupervisorInputs, exit_at_next_signal, keep,
+};
+use koboshi_supervisor::spawn::own_binary;
+
+use crate::run::gateway::reachable;
+use crate::serve::{ServeArgs, Served, begin};
+use crate::supervise::{Kept, announce, not_kept, settings};
+use crate::{Exit, Failure, clock, rules, state};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  koboshi up                                 the gateway and the agents of koboshi.yaml
+  koboshi up --config team.yaml --listen 127.0.0.1:8080
+  koboshi status; koboshi logs reviewer -f   what they do
+  koboshi reload                             read the config again, for both
+
+The agents ask their models through the gateway, where their kind says how. Where its clients need keys (`keys`), agents are not pointed at it.
+SIGHUP or a changed file: the new config is loaded, agents are restarted only where they must be.
+SIGTERM or Ctrl-C: agents with `survives: false` are stopped, then running streams finish, then it stops.
+Exit status: 0 stopped, 2 it could not start.";
+
+/// How long to wait for the store at the beginning and at the end.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The exit status after a second signal.
+const INTERRUPTED: u8 = 130;
+
+const NEEDS_STORE: Words = words(
+    "the store is `memory` (by `store: memory` in the config, or by --store), which a restart forgets: agents need a file or Redis. `koboshi serve` runs the gateway alone",
+    "ストアは `memory` です（設定の `store: memory`、または --store による）。再起動で失われるため、エージェントにはファイルか Redis が必要です。ゲートウェイだけなら `koboshi serve` で動きます",
+);
+
+#[derive(Debug, Args)]
+pub(crate) struct UpArgs {
+    #[command(flatten)]
+    serve: ServeArgs,
+}
+
+impl UpArgs {
+    /// The config file of the command line.
+    pub(crate) fn config_file(&self) -> Option<&std::path::Path> {
+        self.serve.config_file()
+    }
+}
+
+pub(crate) fn run(args: &UpArgs) -> Result<Exit, Failure> {
+    let served = begin(&args.serve, |config| {
+        // What the agents lack is said before the gateway listens.
+        if state::is_memory(args.serve.store_place(), config) {
+            return Err(Failure::of(NEEDS_STORE.into()));
+        }
+        settings(config, &GatewayChoice::Off).map(drop)
+    })?;
+    let kept = supervise(&served, &args.serve);
+    // The gateway may take a while to end its streams: a second signal does not wait for them.
+    let _ = exit_at_next_signal(i32::from(INTERRUPTED));
+    served.gateway.stop();
+    kept.map(|()| Exit::Good)
+}
+
+fn supervise(served: &Served<'_>, args: &ServeArgs) -> Result<(), Failure> {
+    let (gateway, config) = (&served.gateway, &served.config);
+    let ledger =
+        Arc::new(Ledger::open(Arc::clone(&served.store), LedgerOptions::new(state::supervisor_node()?))?);
+    let _ = ledger.wait_loaded(STORE_TIMEOUT);
+    let knowledge = Knowledge::new(Arc::clone(&ledger), config.cooldown)
+        .map_err(|error| Failure::new(error.to_string()))?
+        .on_a_fleet(state::is_fleet(args.store_place(), config));
+    let classifier = Classifier::new(rules::load(&config.rules)?, clock::zones());
+    let address = reachable(gateway.address());
+    let ours = |config: &Config| {
+        // The gateway would refuse an agent without one of its keys.
+        if config.keys.is_empty() {
+            GatewayChoice::At(format!("http://{address}"))
+        } else {
+            GatewayChoice::Off
+        }
+    };
+    let first = settings(config, &ours(config))?;
+    if first.agents.is_empty() {
+        gateway.note("the config has no agents for this machine: only the gateway runs");
+    }
+    for agent in first.agents.iter().filter(|agent| config.keys.is_empty() && goes_round(agent, config)) {
+        gateway.note(&format!(
+            "{}: asks its provider directly, because the gateway has no key for it and `serve.passthrough` is off",
+            agent.name
+        ));
+    }
+    if !config.keys.is_empty() {
+        gateway.note("agents are not pointed at the gateway, because its clients need keys: set its address and a key in their `env`");
+    }
+    let runs = state::runs_folder(args.store_place(), config)?;
+    let meters = Arc::new(AgentMeters::default());
+    gateway.keep_agents(Arc::new(Kept { runs: runs.clone(), meters: Arc::clone(&meters) }));
+    let mut follower = served.follower();
+    let mut reload = |now: bool| {
+        let of_agents = |config: &Config| {
+            let settings = settings(config, &ours(config));
+            settings.map(Some).map_err(|failure| failure.text(Language::En).to_owned())
+        };
+        match follower.follow::<Option<Settings>>(now, of_agents) {
+            None | Some(Ok(None)) => Reloaded::Same,
+            Some(Ok(Some(settings))) => Reloaded::New(settings),
+            Some(Err(why)) => Reloaded::Refused(why),
+        }
+    };
+    let kept = keep(SupervisorInputs {
+        begun: &mut |agents| {
+            if !agents.is_empty() {
+                announce(&served.say, agents);
+            }
+        },
+        settings: first,
+        reload: &mut reload,
+        runs,
+        knowledge: &knowledge,
+        classifier: &classifier,
+        zone: clock::now().time_zone().clone(),
+        binary: own_binary(),
+        gateway: &|| None,
+        meters,
+        log: &mut |line| {
+            let (level, message) = levelled(line);
+            gateway.tell(level, message);
+        },
+    });
+    ledger.finish(STORE_TIMEOUT);
+    kept.map_err(|error| not_kept(&error))
+}
+
+/// The level of a line of the supervisor, and the line without it. Lines for standard error have it in front, as `[WARNING] `.
+fn levelled(line: &str) -> (&'static str, &str) {
+    let levels = [("[ERROR] ", "error"), ("[WARNING] ", "warn"), ("[INFO] ", "info"), ("[DEBUG] ", "debug")];
+    let found = levels.into_iter().find_map(|(mark, level)| Some((level, line.strip_prefix(mark)?)));
+    found.unwrap_or(("info", line))
+}
+
+/// Whether an agent wants the gateway of this process, and cannot be served by it.
+fn goes_round(agent: &Agent, config: &Config) -> bool {
+    let name = agent.name.split('/').next().unwrap_or_default();
+    agent.kind.gateway.is_known()
+        && agent.gateway == GatewayChoice::Off
+        && config.agents.get(name).is_some_and(|agent| agent.gateway == AUTO)
+}

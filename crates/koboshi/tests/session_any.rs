@@ -1,0 +1,44 @@
+//! Frames of sessions that are any bytes, or almost right: what the fuzz target checks, for a moment.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+#[path = "../../../fuzz/session_checks.rs"]
+mod session_checks;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// The frames of the shared vectors, a line each.
+fn vectors() -> Vec<String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/session");
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    let lines = files.flat_map(|path| {
+        let vector: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let steps = vector.get("steps").and_then(Value::as_array).cloned().unwrap_or_default();
+        steps.into_iter().filter_map(|step| step.get("frame").map(ToString::to_string))
+    });
+    lines.collect()
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_survived(data in proptest::collection::vec(any::<u8>(), 0..400)) {
+        session_checks::frames(&data);
+    }
+
+    #[test]
+    fn frames_in_any_order_with_any_byte_changed_are_survived(
+        picks in proptest::collection::vec(any::<prop::sample::Index>(), 1..40),
+        change in proptest::option::of((any::<prop::sample::Index>(), any::<u8>())),
+    ) {
+        let lines = vectors();
+        let picked: Vec<&str> = picks.iter().map(|pick| lines[pick.index(lines.len())].as_str()).collect();
+        let mut data = picked.join("\n").into_bytes();
+        if let Some((at, byte)) = change {
+            let at = at.index(data.len());
+            data[at] = byte;
+        }
+        session_checks::frames(&data);
+    }
+}

@@ -1,0 +1,53 @@
+// Made by `KOBOSHI_GOLDEN=write cargo test -p koboshi-cli --test web`. Edit the section of the display in crates/koboshi-report/phrases/*.ftl instead.
+
+/** The words of the error display; `{name}` is filled in. A kind has its message and its suggestion. */
+export const PHRASES = {
+  en: {
+    retry: "Try again",
+    retrying: "Trying again…",
+    trim: "Shorten the conversation",
+    new: "Start a new conversation",
+    dismiss: "Dismiss",
+    copy: "Copy the code",
+    copied: "Copied",
+    stop: "Stop",
+    tried: "Tried {count} times.",
+    wait: "You can try again in {time}.",
+    wait_until: "You can try again at {time}.",
+    auto: "The next try starts in {time}.",
+    ready: "You can try again now.",
+    offline: "This device is offline. You can try again when it is online.",
+    kinds: {
+      connection_failed: ["The server cannot be reached.", "Check the network of this device, then try again."],
+      unauthorized: ["You are not signed in, or the sign-in has expired.", "Sign in again, then go on."],
+      conversation_not_found: ["This conversation has ended and is no longer on the server.", "What you see stays on the screen. Start a new conversation to go on."],
+      outbox_full: ["Too many messages wait to be sent.", "Wait until the connection is back, then send this one again."],
+      superseded: ["This page was opened again, and the newer one goes on.", "Go on in the newer window."],
+      internal: ["Something went wrong.", "Try again. If it goes on, tell the people who run this site the code below."],
+    },
+  },
+  ja: {
+    retry: "もう一度試す",
+    retrying: "再試行しています…",
+    trim: "会話を短くする",
+    new: "新しい会話を始める",
+    dismiss: "閉じる",
+    copy: "コードをコピー",
+    copied: "コピーしました",
+    stop: "停止",
+    tried: "{count} 回試しました。",
+    wait: "{time}後に再試行できます。",
+    wait_until: "{time} に再試行できます。",
+    auto: "{time}後に自動で再試行します。",
+    ready: "再試行できます。",
+    offline: "この端末はオフラインです。オンラインに戻ると再試行できます。",
+    kinds: {
+      connection_failed: ["サーバーに接続できません。", "この端末のネットワークを確認してから、もう一度お試しください。"],
+      unauthorized: ["サインインしていないか、サインインの期限が切れています。", "もう一度サインインしてから続けてください。"],
+      conversation_not_found: ["この会話は終了し、サーバーには残っていません。", "画面の内容はそのまま残ります。続けるには、新しい会話を始めてください。"],
+      outbox_full: ["送信待ちのメッセージが多すぎます。", "接続が回復してから、もう一度送信してください。"],
+      superseded: ["このページが別の場所で開き直されたため、新しいほうで続いています。", "新しいほうのウィンドウで続けてください。"],
+      internal: ["問題が発生しました。", "もう一度お試しください。続く場合は、下のコードをサイトの管理者にお知らせください。"],
+    },
+  },
+} as const;
