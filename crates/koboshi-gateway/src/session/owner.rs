@@ -42,6 +42,8 @@ const GIVE_UP: Duration = Duration::from_secs(60);
 
 /// How soon a store is asked again that is away, or has lost something.
 const STORE_AGAIN: Duration = Duration::from_millis(500);
+/// How often an order is given again whose owner was replaced meanwhile.
+const MAX_REFUSED: u32 = 3;
 
 /// Gives an order to the session's owner, wherever it is.
 pub(crate) fn order(core: &Rc<CoreState>, live: &Arc<LiveSession>, command: Command) {
@@ -90,12 +92,7 @@ async fn own(core: Rc<CoreState>, live: Arc<LiveSession>, mut orders: mpsc::Unbo
         if matches!(&first.order, Order::Frame(ClientFrame::Bye { forget: true })) {
             forget(&core, &live).await;
         } else {
-            let mut has_lost = serve(&core, &live, first, &mut orders).await;
-            // What the store has lost is here: the session is taken anew, and the store gets it again.
-            while has_lost && !core.connections.are_ending() {
-                sleep(STORE_AGAIN).await;
-                has_lost = serve(&core, &live, Command::recover(), &mut orders).await;
-            }
+            serve_until_done(&core, &live, first, &mut orders).await;
         }
         // An order that came meanwhile is served; one that comes now finds no owner and begins one.
         let mut owner = lock(&live.owner);
@@ -106,13 +103,43 @@ async fn own(core: Rc<CoreState>, live: Arc<LiveSession>, mut orders: mpsc::Unbo
     }
 }
 
-/// Takes the session and serves orders, from this one on. Says whether it ended because the store has lost what is known here.
+/// What is left to do after an owner was replaced.
+struct Left {
+    /// The order that met it: the store refused its write, so it was not executed.
+    order: Option<Command>,
+    /// No other process has taken the session: the store has lost what is known here.
+    has_lost: bool,
+}
+
+/// Serves orders, and takes the session anew where something is left to do.
+async fn serve_until_done(
+    core: &Rc<CoreState>,
+    live: &Arc<LiveSession>,
+    first: Command,
+    orders: &mut mpsc::UnboundedReceiver<Command>,
+) {
+    let (mut next, mut refused) = (first, 0);
+    while let Some(Left { order, has_lost }) = serve(core, live, next, orders).await {
+        if !has_lost && order.is_none() || core.connections.are_ending() {
+            return;
+        }
+        refused += u32::from(order.is_some());
+        if let Some(order) = order.as_ref().filter(|_| refused > MAX_REFUSED) {
+            return reply_not_saved(core, live, order);
+        }
+        sleep(STORE_AGAIN).await;
+        // What the store has lost is here: the store gets it again.
+        next = order.unwrap_or_else(Command::recover);
+    }
+}
+
+/// Takes the session and serves orders, from this one on. Says what is left to do where the owner was replaced.
 async fn serve(
     core: &Rc<CoreState>,
     live: &Arc<LiveSession>,
     first: Command,
     orders: &mut mpsc::UnboundedReceiver<Command>,
-) -> bool {
+) -> Option<Left> {
     match take(core, live).await {
         Ok((fence, stored, was_lost)) => {
             let mut owner = Owner::new(core, live, fence, stored);
@@ -123,7 +150,11 @@ async fn serve(
             }
             let stop = owner.run(first, orders).await;
             match stop {
-                Stop::Replaced => return storage::refresh_from(&core.state, live, true).await,
+                Stop::Replaced => {
+                    let order = owner.refused.take();
+                    let has_lost = storage::refresh_from(&core.state, live, true).await;
+                    return Some(Left { order, has_lost });
+                }
                 Stop::Forgotten => live.be_forgotten(),
                 Stop::Idle | Stop::Leaving => {}
             }
@@ -131,17 +162,19 @@ async fn serve(
         Err(Refused::Held(process)) => {
             super::replicas::forward(&core.state, live, &process, first);
         }
-        Err(Refused::Away) => {
-            let problem = Problem::of(Kind::MessageSaveFailed).after(Duration::from_secs(1));
-            reply(core, live, &first, &problem);
-        }
+        Err(Refused::Away) => reply_not_saved(core, live, &first),
         Err(Refused::Forgotten) => live.be_forgotten(),
         Err(Refused::Missing) => {
             let problem = Problem::of(Kind::ConversationNotFound);
             reply(core, live, &first, &problem.closing(frames::CloseCode::UNKNOWN_SESSION));
         }
     }
-    false
+    None
+}
+
+/// Tells the one who gave an order that it was not accepted.
+fn reply_not_saved(core: &CoreState, live: &LiveSession, command: &Command) {
+    reply(core, live, command, &Problem::of(Kind::MessageSaveFailed).after(Duration::from_secs(1)));
 }
 
 /// Deletes a session for everyone, also where another process owns it: that owner learns it from its next write. A store that is away is asked until it has
@@ -202,6 +235,8 @@ struct Owner<'o> {
     /// A write that is on its way while the text goes on.
     flight: Option<Flight<'o>>,
     segment: Option<Segment>,
+    /// The order whose write was refused because another owner has the session.
+    refused: Option<Command>,
     /// The turn that it answers.
     turn: u64,
     usage: Option<koboshi::session::Usage>,
@@ -230,6 +265,7 @@ impl<'o> Owner<'o> {
             unstored_since: None,
             flight: None,
             segment: None,
+            refused: None,
             turn: 0,
             usage: None,
             renewed: now,
@@ -248,7 +284,11 @@ impl<'o> Owner<'o> {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let went = match next.take() {
-                Some(command) => self.obey(command).await,
+                Some(command) => {
+                    let obeyed = self.obey(&command).await;
+                    self.refused = (obeyed == Err(Stop::Replaced)).then_some(command);
+                    obeyed
+                }
                 None => Ok(()),
             };
             let went = match went {

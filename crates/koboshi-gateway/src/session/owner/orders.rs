@@ -4,12 +4,11 @@ use koboshi::session::{Change, ClientFrame, Refusal, TurnState};
 use serde_json::json;
 
 use super::writing::Stored;
-use super::{Owner, Stop, answer, forget, reply};
+use super::{Owner, Stop, answer, forget, reply, reply_not_saved};
 use crate::session::frames::Problem;
 use crate::session::storage;
 use crate::shared::sessions::{Command, Order, ReplyTo};
 use koboshi::fault::{Kind, Sub};
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// Turns that stay where a client does not say how many.
@@ -17,7 +16,7 @@ const KEEP_TURNS: u32 = 10;
 
 impl Owner<'_> {
     /// Does what a command says.
-    pub(super) async fn obey(&mut self, command: Command) -> Result<(), Stop> {
+    pub(super) async fn obey(&mut self, command: &Command) -> Result<(), Stop> {
         match (&command.order, &command.reply) {
             (Order::Present(clients), ReplyTo::Elsewhere(process)) => {
                 self.elsewhere.retain(|_, (at, _)| at != process);
@@ -30,7 +29,7 @@ impl Owner<'_> {
         }
         match &command.order {
             Order::Present(_) | Order::Recover => Ok(()),
-            Order::Frame(frame) => self.frame(frame, &command).await,
+            Order::Frame(frame) => self.frame(frame, command).await,
         }
     }
 
@@ -129,8 +128,7 @@ impl Owner<'_> {
     async fn accept(&mut self, change: Change, command: &Command) -> Result<bool, Stop> {
         let stored = self.record_or_refuse(change).await?;
         if stored == Stored::Away {
-            let problem = Problem::of(Kind::MessageSaveFailed).after(Duration::from_secs(1));
-            reply(self.core, self.live, command, &problem);
+            reply_not_saved(self.core, self.live, command);
         }
         Ok(stored == Stored::Done)
     }

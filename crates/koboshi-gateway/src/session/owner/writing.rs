@@ -246,6 +246,8 @@ impl Owner<'_> {
             head: Some(storage::head(&self.live.tenant, &log)),
             events: Vec::new(),
             keep_from: seq + 1,
+            // Also where the lost one was to be given back: the caller goes on as its owner and tries that again.
+            ownership: Ownership::Kept,
             ..write
         };
         let (id, process, wall) = (self.live.id.clone(), state.sessions.process.clone(), state.wall());
