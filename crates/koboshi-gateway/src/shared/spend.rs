@@ -544,6 +544,44 @@ mod tests {
     }
 
     #[test]
+    fn what_all_cores_counted_is_one_row_for_each_day() {
+        let one = node("one", budget(9.0, 9.0));
+        let (before, midnight) = (at("2026-11-18T14:59:59Z"), at("2026-11-18T15:00:00Z"));
+        // Each call has strings of its own, as each core has; the last one was sent on the day before.
+        for now in [before, before, midnight, before] {
+            spend(&one, now);
+        }
+        let batch = one.lock().next_batch("one").unwrap();
+        let mut rows: Vec<_> =
+            batch.rows.iter().map(|row| (row.of.day.to_string(), row.counts.attempts)).collect();
+        rows.sort();
+        assert_eq!(rows, [("2026-11-18".to_owned(), 3), ("2026-11-19".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn attempts_with_the_same_strings_share_a_line_and_lines_have_a_bound() {
+        let one = node("one", budget(9.0, 9.0));
+        let now = at("2026-11-18T12:00:00Z");
+        let (payer, model) = (payer(None), Arc::from("one/m"));
+        let add = |payer: Payer| one.add(payer, &model, None, AttemptUsage::default(), now);
+        let of = |agent: String| Payer { agent: Some(agent.into()), ..payer.clone() };
+        for _ in 0..3 {
+            add(payer.clone());
+            add(of("a".to_owned()));
+        }
+        assert_eq!(one.lock().lines.len(), 2);
+        for number in 0..3 * MAX_LINES {
+            add(of(number.to_string()));
+            assert!(one.lock().lines.len() <= MAX_LINES);
+        }
+        let batch = one.lock().next_batch("one").unwrap();
+        let attempts =
+            |agent: &str| batch.rows.iter().find(|row| row.of.agent == agent).unwrap().counts.attempts;
+        assert_eq!((attempts(""), attempts("a"), attempts("7")), (3, 3, 1));
+        assert_eq!(batch.rows.len(), 2 + 3 * MAX_LINES);
+    }
+
+    #[test]
     fn names_that_clients_make_up_do_not_fill_the_store() {
         let one = node("one", budget(9.0, 9.0));
         let now = at("2026-11-18T12:00:00Z");
