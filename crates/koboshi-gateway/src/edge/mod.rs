@@ -56,7 +56,7 @@ pub(crate) struct PendingResponse {
     /// The origin of the page that asks, where it may.
     page: Option<String>,
     /// The connection becomes a session's.
-    upgrade: Option<Upgrade>,
+    upgrade: Option<Box<Upgrade>>,
 }
 
 /// Reads a request and prepares its response.
@@ -66,29 +66,28 @@ pub(crate) async fn accept(core: &Rc<CoreState>, peer: SocketAddr, request: &Req
     let plan = core.state.plan();
     let page = page::allowed(&plan, &request.head);
     let stranger = page::check(&plan, &request.head, page.is_some());
-    if stranger.is_none()
+    let endpoint = endpoint(&request.head.method, request.head.path(), &request.head.fields);
+    if endpoint == Endpoint::Session
+        && stranger.is_none()
         && let Some(upgrade) = upgrade(&plan, &request.head)
     {
         let future = ResponseFuture::at_once(Heading::of(101), Bytes::new());
         return PendingResponse { future, page, upgrade: Some(upgrade) };
     }
-    let future = answer(core, plan, peer, request, stranger).await;
+    let future = answer(core, plan, peer, request, endpoint, stranger).await;
     PendingResponse { future, page, upgrade: None }
 }
 
-/// The handshake of a session's connection, if the request is one.
-fn upgrade(plan: &Plan, head: &Head) -> Option<Upgrade> {
-    if endpoint(&head.method, head.path(), &head.fields) != Endpoint::Session {
-        return None;
-    }
+/// The handshake of a session's connection, if a request to its endpoint is one.
+fn upgrade(plan: &Plan, head: &Head) -> Option<Box<Upgrade>> {
     let caller = plan.keys.caller(&head.fields, None);
     let lang = language(&head.fields, plan.config.language);
-    Upgrade::of(head, caller, lang)
+    Upgrade::of(head, caller, lang).map(Box::new)
 }
 
 impl PendingResponse {
     /// The handshake that this is, where it is one.
-    pub(crate) fn take_upgrade(&mut self) -> Option<Upgrade> {
+    pub(crate) fn take_upgrade(&mut self) -> Option<Box<Upgrade>> {
         self.upgrade.take()
     }
 
@@ -108,9 +107,9 @@ async fn answer(
     plan: Arc<Plan>,
     peer: SocketAddr,
     request: &Request,
+    endpoint: Endpoint,
     stranger: Option<Refusal>,
 ) -> ResponseFuture {
-    let endpoint = endpoint(&request.head.method, request.head.path(), &request.head.fields);
     let mut context = context(core, &plan, &request.head.fields);
     context.is_local = locality::is_local(peer, &request.head.fields);
     let vendor = || Vendor::of_client(request.head.path(), &request.head.fields);
@@ -171,7 +170,7 @@ async fn answer(
                 };
                 match read {
                     Ok(body) if endpoint == Endpoint::SessionTicket => {
-                        issue_ticket(core, &plan, &context, &body).await
+                        Box::pin(issue_ticket(core, &plan, &context, &body)).await
                     }
                     Ok(body) => {
                         let intake =

@@ -61,7 +61,8 @@ async fn serve_requests(core: &Rc<CoreState>, connection: &Connection, peer: Soc
             connection.answer_began();
             let mut unsent = VecDeque::from([Bytes::from(upgrade.answer())]);
             poll_fn(|context| poll_unsent(connection, &mut unsent, context)).await?;
-            session::connection::serve(core, connection.clone(), upgrade).await;
+            // Boxed: a session needs more memory than a stream, and most connections never have one.
+            Box::pin(session::connection::serve(core, connection.clone(), *upgrade)).await;
             return Ok(());
         }
         let request_facts = RequestFacts::of(&request.head);

@@ -227,7 +227,7 @@ impl AttemptGuard {
             }
             _ => AttemptUsage { is_lost, ..AttemptUsage::default() },
         };
-        spending.add(&payer, &self.target.name, self.target.price, used, sent);
+        spending.add(payer, &self.target.name, self.target.price, used, sent);
     }
 
     fn settle(&mut self, now: Moment, is_lost: bool) {

@@ -4,7 +4,7 @@ use std::cell::{Cell, OnceCell};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -32,7 +32,7 @@ use koboshi_wire::http1::out::hex;
 const MAX_ID: usize = 128;
 
 /// What is shown for a request without a route.
-const NO_ROUTE: &str = "-";
+static NO_ROUTE: LazyLock<Arc<str>> = LazyLock::new(|| "-".into());
 
 /// What is known of a request before a target is asked.
 #[derive(Debug, Clone)]
@@ -87,7 +87,7 @@ impl RequestContext {
     pub(crate) fn payer(&self) -> Payer {
         Payer {
             key: Arc::clone(&self.key),
-            route: self.route.get().cloned().unwrap_or_else(|| NO_ROUTE.into()),
+            route: self.route.get().cloned().unwrap_or_else(|| Arc::clone(&NO_ROUTE)),
             agent: self.agent.clone(),
             is_lesser: self.is_lesser.get(),
         }

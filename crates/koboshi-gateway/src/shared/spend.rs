@@ -6,6 +6,7 @@
 //! A killed process loses what it counted since its last tick.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
@@ -19,6 +20,8 @@ use crate::route::auth::KeyLimits;
 
 /// More sums of one day are counted under [`OTHERS`]: names of agents and models come from clients.
 const MAX_SUMS: usize = 5000;
+/// How many lines are looked through for an attempt; further ones are counted by their names at once.
+const MAX_LINES: usize = 32;
 /// More tokens of one attempt are not believed: sums over a month must not overflow, whatever a provider states.
 const MAX_TOKENS: u64 = 1_000_000_000;
 /// The name for what is not counted by its own name.
@@ -87,15 +90,39 @@ impl Account {
     }
 }
 
+/// What attempts of the same names have used since the last batch, before it is counted by those names.
+///
+/// Requests share the strings of their plan and targets, so a line is found by their addresses: to copy and hash the names took longer than all
+/// else that is counted here. Cores have strings of their own, and so lines of their own; they are added up with the next batch.
+#[derive(Debug)]
+struct Line {
+    payer: Payer,
+    model: Arc<str>,
+    counts: UsageCounts,
+}
+
+impl Line {
+    fn is_of(&self, payer: &Payer, model: &Arc<str>) -> bool {
+        // What is paid for a lesser answer is one of the counts. A claim of a client is a string of its own each time.
+        Arc::ptr_eq(&self.model, model)
+            && Arc::ptr_eq(&self.payer.key, &payer.key)
+            && Arc::ptr_eq(&self.payer.route, &payer.route)
+            && self.payer.agent == payer.agent
+    }
+}
+
 #[derive(Debug, Default)]
 struct Sums {
     zone: Option<TimeZone>,
     limits: HashMap<Arc<str>, KeyLimits>,
     today: Date,
-    /// The first instant of tomorrow.
+    /// The first instants of today and of tomorrow.
+    began: Option<Timestamp>,
     tomorrow: Option<Timestamp>,
     minute: i64,
     accounts: HashMap<Arc<str>, Account>,
+    /// All of today.
+    lines: Vec<Line>,
     pending: HashMap<UsageKey, UsageCounts>,
     pending_calls: HashMap<(Arc<str>, i64), i64>,
     sending: Option<UsageBatch>,
@@ -110,6 +137,8 @@ struct Sums {
 pub(crate) struct Spending {
     source: String,
     sums: Mutex<Sums>,
+    /// Whether any key has a limit: mostly none has, and then no request takes the lock before it is sent.
+    has_limits: AtomicBool,
     /// Held while the store is asked: batches go one after the other.
     turn: Mutex<()>,
 }
@@ -117,7 +146,7 @@ pub(crate) struct Spending {
 impl Spending {
     /// `source` is a name that no other process has, before or after this one.
     pub(crate) fn new(source: String) -> Self {
-        Self { source, sums: Mutex::default(), turn: Mutex::default() }
+        Self { source, sums: Mutex::default(), has_limits: AtomicBool::new(false), turn: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Sums> {
@@ -128,13 +157,18 @@ impl Spending {
     pub(crate) fn adopt(&self, limits: HashMap<Arc<str>, KeyLimits>, zone: TimeZone) {
         let mut sums = self.lock();
         if sums.zone.as_ref() != Some(&zone) {
+            sums.count_lines();
             (sums.zone, sums.tomorrow) = (Some(zone), None);
         }
+        self.has_limits.store(!limits.is_empty(), Ordering::Release);
         sums.limits = limits;
     }
 
     /// Counts a request of this key, or says why it may not be made.
     pub(crate) fn admit(&self, key: &str, now: Timestamp) -> Result<(), Denied> {
+        if !self.has_limits.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let mut sums = self.lock();
         let Some((name, limits)) = sums.limits.get_key_value(key) else { return Ok(()) };
         let (name, limits) = (Arc::clone(name), limits.clone());
@@ -157,8 +191,8 @@ impl Spending {
     /// Adds what an attempt used that was sent at this time.
     pub(crate) fn add(
         &self,
-        payer: &Payer,
-        model: &str,
+        payer: Payer,
+        model: &Arc<str>,
         price: Option<Price>,
         used: AttemptUsage,
         sent: Timestamp,
@@ -187,19 +221,20 @@ impl Spending {
         };
         let mut sums = self.lock();
         sums.turn_to(sent);
-        let of = sums.usage_key(payer, model, sent);
-        let is_today = of.day == sums.today;
-        // What waits for the store was bounded before: most attempts end here, with one look-up.
-        if let Some(waiting) = sums.pending.get_mut(&of) {
-            waiting.add(&counts);
-        } else {
-            let of = sums.bounded(of);
-            sums.pending.entry(of).or_default().add(&counts);
+        let is_today = sums.is_today(sent);
+        if is_today && !sums.limits.is_empty() {
+            sums.charge(&payer.key, Amount::of_parts(parts));
         }
-        if is_today && sums.limits.contains_key(&payer.key) {
-            let pending = &mut sums.accounts.entry(Arc::clone(&payer.key)).or_default().pending;
-            let cost = Amount::of_parts(parts);
-            *pending = pending.plus(Spent { day: cost, month: cost });
+        if !is_today {
+            let of = usage_key(&payer, model, sums.day_of(sent));
+            sums.count(of, &counts);
+        } else if let Some(line) = sums.lines.iter_mut().find(|line| line.is_of(&payer, model)) {
+            line.counts.add(&counts);
+        } else {
+            if sums.lines.len() >= MAX_LINES {
+                sums.count_lines();
+            }
+            sums.lines.push(Line { payer, model: Arc::clone(model), counts });
         }
     }
 
@@ -284,8 +319,11 @@ impl Sums {
         if self.tomorrow.is_some_and(|tomorrow| now < tomorrow) {
             return;
         }
+        self.count_lines();
         let (zone, before) = (self.zone(), self.today);
-        self.today = now.to_zoned(zone.clone()).date();
+        let zoned = now.to_zoned(zone.clone());
+        self.today = zoned.date();
+        self.began = zoned.start_of_day().ok().map(|began| began.timestamp());
         self.tomorrow = Some(Period::Day.renewal(self.today, &zone));
         if self.today == before {
             return;
@@ -303,14 +341,38 @@ impl Sums {
         }
     }
 
-    /// What an attempt is counted by.
-    fn usage_key(&self, payer: &Payer, model: &str, sent: Timestamp) -> UsageKey {
-        UsageKey {
-            day: sent.to_zoned(self.zone()).date(),
-            key: payer.key.to_string(),
-            model: model.to_owned(),
-            route: payer.route.to_string(),
-            agent: payer.agent.as_deref().unwrap_or_default().to_owned(),
+    /// Whether an attempt that was sent at this time belongs to today. A clock may have been set back.
+    fn is_today(&self, sent: Timestamp) -> bool {
+        self.began.is_some_and(|began| began <= sent) && self.tomorrow.is_some_and(|tomorrow| sent < tomorrow)
+    }
+
+    fn day_of(&self, sent: Timestamp) -> Date {
+        sent.to_zoned(self.zone()).date()
+    }
+
+    /// Charges a key that has a limit.
+    fn charge(&mut self, key: &Arc<str>, cost: Amount) {
+        if let Some(account) = self.account(key) {
+            account.pending = account.pending.plus(Spent { day: cost, month: cost });
+        }
+    }
+
+    /// Counts by names.
+    fn count(&mut self, of: UsageKey, counts: &UsageCounts) {
+        // What waits for the store was bounded before.
+        if let Some(waiting) = self.pending.get_mut(&of) {
+            waiting.add(counts);
+        } else {
+            let of = self.bounded(of);
+            self.pending.entry(of).or_default().add(counts);
+        }
+    }
+
+    /// Counts all lines by their names.
+    fn count_lines(&mut self) {
+        for line in std::mem::take(&mut self.lines) {
+            let of = usage_key(&line.payer, &line.model, self.today);
+            self.count(of, &line.counts);
         }
     }
 
@@ -329,6 +391,7 @@ impl Sums {
 
     /// The batch on its way, or a new one of what was counted since.
     fn next_batch(&mut self, source: &str) -> Option<UsageBatch> {
+        self.count_lines();
         if self.sending.is_none() && !(self.pending.is_empty() && self.pending_calls.is_empty()) {
             self.number += 1;
             let rows = self.pending.drain().map(|(of, counts)| UsageRow { of, counts }).collect();
@@ -352,6 +415,17 @@ impl Sums {
             account.known = account.known.plus(std::mem::take(&mut account.sending));
             account.known_calls += std::mem::take(&mut account.sending_calls);
         }
+    }
+}
+
+/// What an attempt is counted by.
+fn usage_key(payer: &Payer, model: &str, day: Date) -> UsageKey {
+    UsageKey {
+        day,
+        key: payer.key.to_string(),
+        model: model.to_owned(),
+        route: payer.route.to_string(),
+        agent: payer.agent.as_deref().unwrap_or_default().to_owned(),
     }
 }
 
@@ -388,7 +462,7 @@ mod tests {
     fn spend(spending: &Spending, now: Timestamp) {
         let usage = Usage { input: 1_000_000, ..Usage::default() };
         let used = AttemptUsage { usage, ..AttemptUsage::default() };
-        spending.add(&payer(None), "one/m", Price::of(1.0, 1.0), used, now);
+        spending.add(payer(None), &"one/m".into(), Price::of(1.0, 1.0), used, now);
     }
 
     #[test]
@@ -470,12 +544,50 @@ mod tests {
     }
 
     #[test]
+    fn what_all_cores_counted_is_one_row_for_each_day() {
+        let one = node("one", budget(9.0, 9.0));
+        let (before, midnight) = (at("2026-11-18T14:59:59Z"), at("2026-11-18T15:00:00Z"));
+        // Each call has strings of its own, as each core has; the last one was sent on the day before.
+        for now in [before, before, midnight, before] {
+            spend(&one, now);
+        }
+        let batch = one.lock().next_batch("one").unwrap();
+        let mut rows: Vec<_> =
+            batch.rows.iter().map(|row| (row.of.day.to_string(), row.counts.attempts)).collect();
+        rows.sort();
+        assert_eq!(rows, [("2026-11-18".to_owned(), 3), ("2026-11-19".to_owned(), 1)]);
+    }
+
+    #[test]
+    fn attempts_with_the_same_strings_share_a_line_and_lines_have_a_bound() {
+        let one = node("one", budget(9.0, 9.0));
+        let now = at("2026-11-18T12:00:00Z");
+        let (payer, model) = (payer(None), Arc::from("one/m"));
+        let add = |payer: Payer| one.add(payer, &model, None, AttemptUsage::default(), now);
+        let of = |agent: String| Payer { agent: Some(agent.into()), ..payer.clone() };
+        for _ in 0..3 {
+            add(payer.clone());
+            add(of("a".to_owned()));
+        }
+        assert_eq!(one.lock().lines.len(), 2);
+        for number in 0..3 * MAX_LINES {
+            add(of(number.to_string()));
+            assert!(one.lock().lines.len() <= MAX_LINES);
+        }
+        let batch = one.lock().next_batch("one").unwrap();
+        let attempts =
+            |agent: &str| batch.rows.iter().find(|row| row.of.agent == agent).unwrap().counts.attempts;
+        assert_eq!((attempts(""), attempts("a"), attempts("7")), (3, 3, 1));
+        assert_eq!(batch.rows.len(), 2 + 3 * MAX_LINES);
+    }
+
+    #[test]
     fn names_that_clients_make_up_do_not_fill_the_store() {
         let one = node("one", budget(9.0, 9.0));
         let now = at("2026-11-18T12:00:00Z");
         for number in 0..MAX_SUMS + 500 {
             let agent = format!("agent-{number}");
-            one.add(&payer(Some(&agent)), "one/m", None, AttemptUsage::default(), now);
+            one.add(payer(Some(&agent)), &"one/m".into(), None, AttemptUsage::default(), now);
         }
         let batch = one.lock().next_batch("one").unwrap();
         assert_eq!(batch.rows.len(), MAX_SUMS + 1);
