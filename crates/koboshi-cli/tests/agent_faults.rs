@@ -65,7 +65,6 @@ fn an_agent_whose_runs_cannot_be_read_or_written_is_set_aside_and_the_others_go_
     let agent = ScriptedAgent::new(&mark("unwritable")).notes(&unwritable).waits_for(&go).exits(0);
     home.agent("unwritable", &agent, ends.clone());
     home.agent("other", &ScriptedAgent::new(&mark("other")).notes(&other).exits(1), ends);
-    home.supervise().end();
     let first = home.supervise();
     until("they run", || (lines(&damaged) > 0 && lines(&unwritable) > 0).then_some(()));
     until("they are known", || (home.state_of("damaged/default") == "running").then_some(()));
