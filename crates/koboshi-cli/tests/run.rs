@@ -124,7 +124,7 @@ fn a_quota_is_known_to_the_next_run_and_to_the_gateway() {
 fn without_a_terminal_a_wait_is_one_line() {
     let home = Home::new();
     let store = home.store();
-    let cooled = run(&["cool", "account:main", "--for", "3s", "--store", &store]);
+    let cooled = run(&["cool", "account:main", "--for", "3s", "--force", "--store", &store]);
     assert_eq!(cooled.status, 0, "{}", cooled.error);
     let waited = home.run(&["--account", "main", "--lang", "en"], &["echo", "done"]);
     assert_eq!((code(&waited), waited.stdout.as_slice()), (0, b"done\n".as_slice()), "{}", said(&waited));
@@ -144,7 +144,7 @@ fn the_programs_own_login_reaches_the_provider_through_the_gateway() {
     let upstream = Upstream::start();
     let config = home.path("koboshi.yaml");
     let yaml = format!(
-        "providers: {{anthropic: {{kind: anthropic, base_url: \"{}\"}}}}\nserve: {{threads: 1, passthrough: true}}\n",
+        "providers: {{anthropic: {{kind: anthropic, base_url: \"{}\"}}}}\nroutes: {{claude-opus-4-1: [anthropic/ok]}}\nserve: {{threads: 1, passthrough: true}}\n",
         upstream.origin()
     );
     std::fs::write(&config, yaml).unwrap();

@@ -77,10 +77,9 @@ fn the_gateway_notes_which_agent_asked_and_tells_no_provider() {
 /// Where clients need keys, the agents of the same process have one of their own, which stands nowhere.
 #[test]
 fn agents_of_a_gateway_with_keys_have_a_key_of_their_own_and_ask_under_their_names() {
-    let hash = "ab".repeat(32);
+    let (hash, of_admin) = ("ab".repeat(32), "cd".repeat(32));
     let mut home = Home::new(&format!(
-        "{QUICK}kinds: [kinds.yaml]\nkeys: {{laptop: {{sha256: \"{hash}\"}}}}\nadmin: {{sha256: \"{hash}\"}}\n\
-         models: {{sim/*: {{price: {{input: 1, output: 1}}}}}}\n"
+        "{QUICK}kinds: [kinds.yaml]\nkeys: {{laptop: {{sha256: \"{hash}\"}}}}\nadmin: {{sha256: \"{of_admin}\"}}\n"
     ));
     let kind = "asker: {gateway: {env: {ASKER_URL: \"{gateway}/v1\", ASKER_HEADER: \"x-koboshi-agent: {agent}\"}, key: {ASKER_KEY: \"{key}\"}}}\n\
                 keyless: {gateway: {env: {ASKER_URL: \"{gateway}/v1\"}}}\n";

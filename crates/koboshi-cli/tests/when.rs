@@ -57,7 +57,9 @@ fn a_time_that_comes_while_the_agent_runs_is_left_out_waited_for_or_replaces_the
         home.agent(name, &agent, json!({"when": when}));
     }
     let first = home.supervise();
-    names.iter().for_each(|name| assert_eq!(home.order("start", name).status, 0));
+    for name in names {
+        until("it is started", || (home.order("start", name).status == 0).then_some(()));
+    }
     let runs = |name: &str| lines(&home.path(name));
     until("they run", || {
         let run = |name: &&str| runs(name) == 1 && home.state_of(&format!("{name}/default")) == "running";
