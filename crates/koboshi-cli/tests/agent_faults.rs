@@ -7,10 +7,10 @@ mod common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use common::run;
-use common::supervised::{Home, QUICK, mark};
+use common::supervised::{Home, QUICK, Supervisor, mark};
+use common::{koboshi, run};
 use koboshi_testkit::{ScriptedAgent, signal, until};
 use serde_json::{Value, json};
 
@@ -188,6 +188,22 @@ fn agents_that_misbehave_are_read_and_judged_and_leave_nothing() {
     assert_eq!(log("half").matches("whole").count(), 1);
     assert!(log("half").contains('\u{fffd}'), "half a character is shown as one that is broken");
     assert_eq!(log("closes"), "");
+    supervisor.end();
+}
+
+/// A store that is named from the current folder is the same place for an agent in another folder.
+#[test]
+fn an_agent_with_a_folder_of_its_own_runs_where_the_store_has_a_relative_path() {
+    let mut home = Home::new(QUICK);
+    let (work, seen) = (home.path("work"), home.path("work/seen"));
+    fs::create_dir(&work).unwrap();
+    home.agents["elsewhere"] = json!({"command": ["sh", "-c", "pwd > seen.new; mv seen.new seen; sleep 3600"],
+        "gateway": false, "dir": work.display().to_string(), "survives": false});
+    let mut command = koboshi(&["supervise", "--config", &home.config(), "--store", "koboshi.db"]);
+    command.current_dir(home.path("")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let supervisor = Supervisor(command.spawn().unwrap());
+    let text = until("it runs", || fs::read_to_string(&seen).ok());
+    assert_eq!(text.trim(), work.canonicalize().unwrap().to_str().unwrap());
     supervisor.end();
 }
 

@@ -129,7 +129,9 @@ pub(crate) struct Common<'k> {
 ///
 /// # Errors
 /// Another supervisor keeps them, or the machine refuses what is needed.
-pub fn keep(inputs: SupervisorInputs<'_>) -> Result<(), KeepError> {
+pub fn keep(mut inputs: SupervisorInputs<'_>) -> Result<(), KeepError> {
+    // Shims run in the folders of their agents, where a relative path means another place.
+    inputs.runs = std::path::absolute(&inputs.runs)?;
     let _lock = own(&inputs.runs)?;
     crate::shim::step_aside();
     let signals = Signals::new()?;
