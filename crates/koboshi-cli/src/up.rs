@@ -15,7 +15,7 @@ use koboshi_config::words::{Words, words};
 use koboshi_store::{Ledger, LedgerOptions};
 use koboshi_supervisor::Knowledge;
 use koboshi_supervisor::keep::{
-    Agent, AgentMeters, GatewayChoice, Reloaded, Settings, SupervisorInputs, exit_at_next_signal, keep,
+    Agent, AgentMeters, GatewayChoice, Reloaded, Settings, SupervisorInputs, Token, exit_at_next_signal, keep,
 };
 use koboshi_supervisor::spawn::own_binary;
 
@@ -31,7 +31,7 @@ Examples:
   koboshi status; koboshi logs reviewer -f   what they do
   koboshi reload                             read the config again, for both
 
-The agents ask their models through the gateway, where their kind says how. Where its clients need keys (`keys`), agents are not pointed at it.
+The agents ask their models through the gateway, where their kind says how. Where its clients need keys (`keys`), agents get one of their own.
 SIGHUP or a changed file: the new config is loaded, agents are restarted only where they must be.
 SIGTERM or Ctrl-C: agents with `survives: false` are stopped, then running streams finish, then it stops.
 Exit status: 0 stopped, 2 it could not start.";
@@ -83,27 +83,25 @@ fn supervise(served: &Served<'_>, args: &ServeArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::new(error.to_string()))?
         .on_a_fleet(state::is_fleet(args.store_place(), config));
     let classifier = Classifier::new(rules::load(&config.rules)?, clock::zones());
-    let address = reachable(gateway.address());
-    let ours = |config: &Config| {
-        // The gateway would refuse an agent without one of its keys.
-        if config.keys.is_empty() {
-            GatewayChoice::At(format!("http://{address}"))
-        } else {
-            GatewayChoice::Off
-        }
+    let address = format!("http://{}", reachable(gateway.address()));
+    // Where its clients need keys, the agents have one of their own. It is in this process and in theirs alone.
+    let key = gateway.admit_agents();
+    let ours = |config: &Config| match &key {
+        _ if config.keys.is_empty() => GatewayChoice::At(address.clone()),
+        Some(key) => GatewayChoice::Keyed(address.clone(), Token::new(key.clone())),
+        None => GatewayChoice::Off,
     };
     let first = settings(config, &ours(config))?;
     if first.agents.is_empty() {
         gateway.note("the config has no agents for this machine: only the gateway runs");
     }
-    for agent in first.agents.iter().filter(|agent| config.keys.is_empty() && goes_round(agent, config)) {
-        gateway.note(&format!(
-            "{}: asks its provider directly, because the gateway has no key for it and `serve.passthrough` is off",
-            agent.name
-        ));
-    }
-    if !config.keys.is_empty() {
-        gateway.note("agents are not pointed at the gateway, because its clients need keys: set its address and a key in their `env`");
+    for agent in first.agents.iter().filter(|agent| goes_round(agent, config)) {
+        let why = if !config.keys.is_empty() && !agent.kind.gateway.takes_key() {
+            "because clients of the gateway need keys, and its kind does not say how it gets one"
+        } else {
+            "because the gateway has no key for it and `serve.passthrough` is off"
+        };
+        gateway.note(&format!("{}: asks its provider directly, {why}", agent.name));
     }
     let runs = state::runs_folder(args.store_place(), config)?;
     let meters = Arc::new(AgentMeters::default());

@@ -83,7 +83,13 @@ fn time_silence_and_waiting_for_the_network_are_limited() {
     // Codex waits for a network without an end of its own, and says so now and then.
     let waits = ScriptedAgent::new(&mark("waits"))
         .says(r#"{"type":"thread.started","thread_id":"t"}"#)
-        .says_for_ever(r#"{"type":"error","message":"waiting for network"}"#);
+        .says_for_ever(r#"{"type":"error","message":"Reconnecting... waiting for network (Connection failed: error sending request)"}"#);
+    // Its own words, and the results of its tools, are no evidence of that.
+    let tells = ScriptedAgent::new(&mark("tells"))
+        .says(r#"{"type":"item.completed","item":{"type":"agent_message","text":"Reconnecting... waiting for network"}}"#)
+        .says(r#"{"type":"item.completed","item":{"type":"command_execution","aggregated_output":"Reconnecting... waiting for network"}}"#)
+        .says("Reconnecting... waiting for network (Connection failed: error sending request)")
+        .lives_on();
     home.agent("talks", &talks, json!({"limits": {"run": "1s"}}));
     home.agent("silent", &silent, json!({"limits": {"silent": "1s"}}));
     // One that writes and makes no progress: the numbers of its lines are all that changes.
@@ -94,6 +100,8 @@ fn time_silence_and_waiting_for_the_network_are_limited() {
             "limits": {"silent": "1s"}});
     }
     home.agent("waits", &waits, json!({"kind": "codex", "limits": {"offline": "1s", "silent": "1h"}}));
+    let offline = json!({"kind": "codex", "survives": false, "limits": {"offline": "1s", "silent": "1h"}});
+    home.agent("tells", &tells, offline);
     let supervisor = home.supervise();
     for (agent, why, reason) in [
         ("talks", "run time", "error"),
@@ -105,6 +113,12 @@ fn time_silence_and_waiting_for_the_network_are_limited() {
         assert_eq!(last(&home, &format!("{agent}/default"))["stopped_for"], why.replace(' ', "_"), "{agent}");
     }
     assert_eq!(home.state_of("works/default"), "running", "one that says something new goes on");
+    assert_eq!(
+        home.state_of("tells/default"),
+        "running",
+        "one that only talks of a network goes on: {}",
+        home.log()
+    );
     supervisor.end();
 }
 

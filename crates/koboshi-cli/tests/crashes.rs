@@ -15,6 +15,8 @@ use koboshi_testkit::{MARK, ScriptedAgent, signal, until, zombies_of};
 use serde_json::{Value, json};
 
 const AGENTS: usize = 20;
+/// Agents that end only when they are stopped; every second one survives the supervisor.
+const LASTING: usize = 4;
 
 /// How hard the machine is shaken: 10, or 100 in the long tier.
 fn kills() -> usize {
@@ -65,7 +67,48 @@ impl Crowd {
                 "env": [format!("{MARK}={mark}")],
             });
         }
+        for (number, name) in lasting().iter().enumerate() {
+            home.agents[name] = json!({
+                "command": ["sleep", "3600"], "gateway": false, "survives": number % 2 == 0,
+                "env": [format!("{MARK}={mark}")],
+            });
+        }
         Self { home, work, names, all: ScriptedAgent::new(&mark) }
+    }
+
+    /// The runs that go on, by the files of their folders.
+    fn live(&self) -> Vec<LiveRun> {
+        let survives = |name: &str| self.home.agents[name]["survives"] == true;
+        let runs = self.names.iter().cloned().chain(lasting()).filter_map(|name| {
+            let folder = newest_run(&self.home, &name).filter(|run| !run.join("end.json").exists())?;
+            Some(LiveRun { pid: child_of(&folder)?, survives: survives(&name), name, folder })
+        });
+        runs.collect()
+    }
+
+    /// What ran when the supervisor was killed goes on under the next one, or was stopped, as configured.
+    fn check_after_kill(&self, ran: &[LiveRun]) {
+        for run in ran {
+            let name = format!("{}/default", run.name);
+            if run.survives && run.name.starts_with("lasting") {
+                until("it is adopted", || (self.home.state_of(&name) == "running").then_some(()));
+                let agents = self.home.status()["agents"].as_array().cloned().unwrap_or_default();
+                let status = agents.iter().find(|one| one["agent"] == name.as_str()).unwrap();
+                assert_eq!(status["pid"], run.pid, "{name}: the same process");
+                let newest = newest_run(&self.home, &run.name);
+                assert_eq!(newest.as_ref(), Some(&run.folder), "{name}: the same run");
+                assert!(is_alive(run), "{name}");
+                continue;
+            }
+            let end = until("it ends", || fs::read_to_string(run.folder.join("end.json")).ok());
+            let end: Value = serde_json::from_str(&end).unwrap();
+            assert!(!is_alive(run), "{name}: {end}");
+            if run.survives {
+                assert_eq!(end["asked"], false, "{name}: it goes on to its own end");
+            } else if run.name.starts_with("lasting") {
+                assert_eq!(end["asked"], true, "{name}: it is stopped with its supervisor");
+            }
+        }
     }
 
     fn starts(&self) -> usize {
@@ -73,7 +116,7 @@ impl Crowd {
     }
 
     fn stop(&self) {
-        for name in &self.names {
+        for name in self.names.iter().chain(&lasting()) {
             assert_eq!(self.home.order("stop", name).status, 0);
         }
         until("all are stopped", || {
@@ -110,6 +153,32 @@ impl Crowd {
     }
 }
 
+/// A run that goes on.
+struct LiveRun {
+    name: String,
+    folder: PathBuf,
+    pid: i64,
+    survives: bool,
+}
+
+/// The names of the agents that last.
+fn lasting() -> Vec<String> {
+    (0..LASTING).map(|number| format!("lasting{number}")).collect()
+}
+
+/// The agent's process of a run.
+fn child_of(run: &Path) -> Option<i64> {
+    let running: Value = serde_json::from_slice(&fs::read(run.join("shim.json")).ok()?).ok()?;
+    running["child"]["pid"].as_i64()
+}
+
+/// Whether the agent of a run is there: a process of this number whose environment names the run.
+fn is_alive(run: &LiveRun) -> bool {
+    let environment = fs::read(format!("/proc/{}/environ", run.pid)).unwrap_or_default();
+    let id = run.folder.file_name().unwrap().as_encoded_bytes();
+    environment.windows(id.len()).any(|part| part == id)
+}
+
 /// What is in the journal: how often each agent ended.
 fn ends(home: &Home) -> BTreeMap<String, usize> {
     let said = common::run(&["journal", "--format", "json", "--limit", "100000", "--store", &home.store()]);
@@ -125,14 +194,21 @@ fn ends(home: &Home) -> BTreeMap<String, usize> {
 fn a_supervisor_that_is_killed_at_random_moments_loses_nothing_and_doubles_nothing() {
     let crowd = Crowd::new("killed");
     let mut seed = 2_463_534_242;
+    let (mut ran, mut adopted, mut stopped) = (Vec::new(), 0, 0);
     for _ in 0..kills() {
         let mut supervisor = crowd.home.supervise();
         let before = crowd.starts();
         let more = random(&mut seed) % (2 * AGENTS);
         until("agents go on", || (crowd.starts() > before + more).then_some(()));
+        crowd.check_after_kill(&ran);
         supervisor.kill();
+        ran = crowd.live();
+        adopted += ran.iter().filter(|run| run.survives).count();
+        stopped += ran.iter().filter(|run| !run.survives).count();
     }
     let supervisor = crowd.home.supervise();
+    crowd.check_after_kill(&ran);
+    assert!(adopted > 0 && stopped > 0, "{adopted} {stopped}");
     let count = |name: &String| lines(&crowd.work.join(format!("{name}.starts")));
     let before: Vec<usize> = crowd.names.iter().map(count).collect();
     until("every agent goes on", || {
@@ -150,7 +226,10 @@ fn a_supervisor_that_is_killed_at_random_moments_loses_nothing_and_doubles_nothi
         assert!(ends >= starts && ends <= starts + kills() + 1, "{name}: {starts} starts, {ends} ends");
     }
     let (starts, ends) = (crowd.starts(), ends.values().sum::<usize>());
-    println!("{} kills, {AGENTS} agents: {starts} starts, {ends} ends, none twice at once", kills());
+    println!(
+        "{} kills, {AGENTS} agents: {starts} starts, {ends} ends, none twice at once; {adopted} runs went on, {stopped} were stopped",
+        kills()
+    );
 }
 
 #[test]

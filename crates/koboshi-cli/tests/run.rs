@@ -119,6 +119,61 @@ fn a_quota_is_known_to_the_next_run_and_to_the_gateway() {
     assert_eq!(upstream.all_calls(), asked, "the provider is not asked while its account rests");
 }
 
+/// Without a terminal a wait is told once, however long it is.
+#[test]
+fn without_a_terminal_a_wait_is_one_line() {
+    let home = Home::new();
+    let store = home.store();
+    let cooled = run(&["cool", "account:main", "--for", "3s", "--force", "--store", &store]);
+    assert_eq!(cooled.status, 0, "{}", cooled.error);
+    let waited = home.run(&["--account", "main", "--lang", "en"], &["echo", "done"]);
+    assert_eq!((code(&waited), waited.stdout.as_slice()), (0, b"done\n".as_slice()), "{}", said(&waited));
+    let lines: Vec<String> = said(&waited).lines().map(str::to_owned).collect();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(
+        lines[0].starts_with("koboshi: account:main is in cooldown") && lines[0].contains("Waiting until"),
+        "{lines:?}"
+    );
+    assert!(!said(&waited).contains(['\r', '\x1b']), "{lines:?}");
+}
+
+/// The login of Claude Code reaches its provider through the gateway that it is pointed at, as it is.
+#[test]
+fn the_programs_own_login_reaches_the_provider_through_the_gateway() {
+    let home = Home::new();
+    let upstream = Upstream::start();
+    let config = home.path("koboshi.yaml");
+    let yaml = format!(
+        "providers: {{anthropic: {{kind: anthropic, base_url: \"{}\"}}}}\nroutes: {{claude-opus-4-1: [anthropic/ok]}}\nserve: {{threads: 1, passthrough: true}}\n",
+        upstream.origin()
+    );
+    std::fs::write(&config, yaml).unwrap();
+    let gateway = Served::start(&config, Path::new(&home.store()));
+    // A stand-in that asks as the real one does when it is signed in.
+    let body = r#"{"model":"claude-opus-4-1","max_tokens":10,"messages":[{"role":"user","content":"hi"}]}"#;
+    let script = format!(
+        "#!/bin/sh\nexec curl -s -H \"authorization: Bearer $ANTHROPIC_AUTH_TOKEN\" -H 'anthropic-beta: oauth-2025-04-20' \
+         -H 'anthropic-version: 2023-06-01' -H \"$ANTHROPIC_CUSTOM_HEADERS\" -H 'content-type: application/json' \
+         -d '{body}' \"$ANTHROPIC_BASE_URL/v1/messages?beta=true\"\n"
+    );
+    let claude = home.path("claude");
+    std::fs::write(&claude, script).unwrap();
+    assert!(Command::new("chmod").arg("755").arg(&claude).status().unwrap().success());
+    let address = format!("http://{}", gateway.address);
+    let (store, claude) = (home.store(), claude.display().to_string());
+    let mut command =
+        koboshi(&["run", "--store", &store, "--gateway", &address, "--agent", "writer", "--", &claude]);
+    command.env("ANTHROPIC_AUTH_TOKEN", "sk-ant-oat01-the-login-of-a-person").env_remove("ANTHROPIC_API_KEY");
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", said(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\"type\":\"message\""), "{output:?}");
+    let asked = upstream.requests();
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].header("authorization"), Some("Bearer sk-ant-oat01-the-login-of-a-person"));
+    assert_eq!(asked[0].header("anthropic-beta"), Some("oauth-2025-04-20"));
+    assert_eq!((asked[0].header("x-api-key"), asked[0].header("x-koboshi-agent")), (None, None));
+}
+
 fn chat(gateway: &Served) -> u16 {
     let body = json!({"model": "talk", "messages": [{"role": "user", "content": "hello"}]});
     let mut client = koboshi_testkit::Client::to(gateway.address);

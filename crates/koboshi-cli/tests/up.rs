@@ -74,6 +74,69 @@ fn the_gateway_notes_which_agent_asked_and_tells_no_provider() {
     up.end();
 }
 
+/// Where clients need keys, the agents of the same process have one of their own, which stands nowhere.
+#[test]
+fn agents_of_a_gateway_with_keys_have_a_key_of_their_own_and_ask_under_their_names() {
+    let (hash, of_admin) = ("ab".repeat(32), "cd".repeat(32));
+    let mut home = Home::new(&format!(
+        "{QUICK}kinds: [kinds.yaml]\nkeys: {{laptop: {{sha256: \"{hash}\"}}}}\nadmin: {{sha256: \"{of_admin}\"}}\n"
+    ));
+    let kind = "asker: {gateway: {env: {ASKER_URL: \"{gateway}/v1\", ASKER_HEADER: \"x-koboshi-agent: {agent}\"}, key: {ASKER_KEY: \"{key}\"}}}\n\
+                keyless: {gateway: {env: {ASKER_URL: \"{gateway}/v1\"}}}\n";
+    fs::write(home.path("kinds.yaml"), kind).unwrap();
+    let body = "{\"model\":\"sim/ok\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
+    let ask = |answer: &Path| {
+        format!(
+            "echo \"my key is $ASKER_KEY\"; curl -s -H \"$ASKER_HEADER\" -H \"authorization: Bearer $ASKER_KEY\" \
+             -H 'content-type: application/json' -d '{body}' \"$ASKER_URL/chat/completions\" > {0}.new; \
+             printf %s \"$ASKER_KEY\" | sha256sum > {0}.hash; mv {0}.new {0}; sleep 3600",
+            answer.display()
+        )
+    };
+    let (answer, direct) = (home.path("answer"), home.path("direct"));
+    let of = |file: &Path, kind: &str| json!({"command": ["sh", "-c", ask(file)], "kind": kind, "projects": ["site"], "env": ["ASKER_KEY=old"]});
+    home.agents["asker"] = of(&answer, "asker");
+    home.agents["keyless"] = of(&direct, "keyless");
+    home.agents["keyless"]["survives"] = json!(false);
+    let mut up = home.up();
+    let said = until("it was answered", || fs::read_to_string(&answer).ok());
+    assert!(said.contains("chat.completion"), "{said}\n{}", home.log());
+    home.says("keyless/site: asks its provider directly, because clients of the gateway need keys");
+    until("it has begun", || direct.exists().then_some(()));
+    let spent = until("its spend is told", || {
+        let said = run(&["spend", "--by", "agent", "--format", "json", "--store", &home.store()]);
+        said.text.contains("asker/site").then_some(said.text)
+    });
+    assert!(!spent.contains("keyless/site"), "{spent}");
+    let logs = until("its output is there", || {
+        let logs = run(&["logs", "asker", "--store", &home.store()]).text;
+        logs.contains("my key is").then_some(logs)
+    });
+    assert!(!logs.contains("kbs-"), "{logs}");
+    let id = home.status()["agents"][0]["pid"].as_i64().unwrap();
+    let arguments = fs::read(format!("/proc/{id}/cmdline")).unwrap();
+    let environment = String::from_utf8(fs::read(format!("/proc/{id}/environ")).unwrap()).unwrap();
+    let key = environment.split('\0').find_map(|one| one.strip_prefix("ASKER_KEY=kbs-")).unwrap().to_owned();
+    assert!(!String::from_utf8_lossy(&arguments).contains(&key));
+    assert_eq!(files_with(&home.path(""), &key), [""; 0], "no file has it");
+    // The key ends with the process: an agent that survived it begins again with a new one.
+    up.kill();
+    fs::remove_file(&answer).unwrap();
+    let next = home.up();
+    home.says("asker/site: is restarted, because its key of the gateway ended with the previous process");
+    let said = until("it was answered again", || fs::read_to_string(&answer).ok());
+    assert!(said.contains("chat.completion"), "{said}\n{}", home.log());
+    home.order("stop", "asker");
+    until("it is stopped", || (home.state_of("asker/site") == "stopped").then_some(()));
+    next.end();
+}
+
+/// The files below a folder that have these words in them.
+fn files_with(folder: &Path, words: &str) -> Vec<String> {
+    let said = std::process::Command::new("grep").args(["-rla", words]).arg(folder).output().unwrap();
+    String::from_utf8(said.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
 #[test]
 fn a_reload_restarts_the_agent_that_changed_and_a_bad_config_changes_nothing() {
     let mut home = Home::new(QUICK);

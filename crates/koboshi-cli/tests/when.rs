@@ -1,6 +1,6 @@
 //! When agents are started: by a schedule, by a program that is asked, by an MCP server.
 //!
-//! Schedules have minutes, so here only times that have passed are made up for; when the next one comes is for the tests of the core to say.
+//! Schedules have minutes, so in the ordinary tier only times that have passed are made up for; the long tier waits for the next one.
 //! The MCP server of these tests is a few lines of Python without a library; the
 //! official SDKs are asked in `tests/mcp/run.py`.
 
@@ -40,6 +40,71 @@ fn a_time_that_was_missed_is_made_up_for_once_and_others_wait_for_theirs() {
     assert_eq!(lines(&late), 1);
     assert!(!yearly.exists(), "{}", home.log());
     assert_eq!(home.state_of("yearly/default"), "waiting");
+    supervisor.end();
+}
+
+#[test]
+fn a_time_that_comes_while_the_agent_runs_is_left_out_waited_for_or_replaces_the_run() {
+    let mut home = Home::new(QUICK);
+    let go = home.path("go");
+    let names = ["skip", "wait", "replace"];
+    for name in names {
+        let agent = ScriptedAgent::new(&mark(&format!("overlap-{name}")))
+            .notes(&home.path(name))
+            .waits_for(&go)
+            .exits(0);
+        let when = json!({"schedule": "0 0 1 * *", "missed": "run", "overlap": name});
+        home.agent(name, &agent, json!({"when": when}));
+    }
+    let first = home.supervise();
+    for name in names {
+        until("it is started", || (home.order("start", name).status == 0).then_some(()));
+    }
+    let runs = |name: &str| lines(&home.path(name));
+    until("they run", || {
+        let run = |name: &&str| runs(name) == 1 && home.state_of(&format!("{name}/default")) == "running";
+        names.iter().all(|name| run(&name)).then_some(())
+    });
+    first.end();
+    // As if they had been started long ago: a time of their schedule has come since.
+    for name in names {
+        let folder = home.path("runs/agents").join(name).join("default");
+        let run = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path().join("shim.json");
+        let mut running: Value = serde_json::from_slice(&fs::read(&run).unwrap()).unwrap();
+        running["started"] = json!("2026-01-01T12:00:00Z");
+        fs::write(&run, running.to_string()).unwrap();
+    }
+    let next = home.supervise();
+    home.says("replace/default: ended with exit code 143 (stopped");
+    until("its next run has begun", || (runs("replace") == 2).then_some(()));
+    assert_eq!((runs("skip"), runs("wait")), (1, 1), "the others go on: {}", home.log());
+    fs::write(&go, "").unwrap();
+    until("the next run follows the end", || (runs("wait") == 2).then_some(()));
+    home.says("skip/default: ended with exit code 0");
+    until("it waits for its next time", || (home.state_of("skip/default") == "waiting").then_some(()));
+    until("so do the others", || {
+        names.iter().all(|name| home.state_of(&format!("{name}/default")) == "waiting").then_some(())
+    });
+    assert_eq!(names.map(runs), [1, 2, 2], "{}", home.log());
+    next.end();
+}
+
+/// Up to a minute passes: in the long tier alone.
+#[test]
+fn an_agent_is_started_at_the_next_time_of_its_schedule_and_not_before() {
+    if std::env::var_os("KOBOSHI_AGENT_CHAOS").is_none() {
+        return;
+    }
+    let mut home = Home::new(QUICK);
+    let starts = home.path("starts");
+    let script = format!("date +%s >> {}", starts.display());
+    home.agents["minutely"] = json!({"command": ["sh", "-c", script], "gateway": false, "when": "* * * * *"});
+    let begun = jiff::Timestamp::now().as_second();
+    let supervisor = home.supervise();
+    let text =
+        until("it was started", || fs::read_to_string(&starts).ok().filter(|text| text.ends_with('\n')));
+    let at: i64 = text.lines().next().unwrap().parse().unwrap();
+    assert!(at >= (begun / 60 + 1) * 60, "{begun} {at}");
     supervisor.end();
 }
 

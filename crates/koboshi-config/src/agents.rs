@@ -30,6 +30,8 @@ pub struct AgentConfig {
     pub run_on: Vec<String>,
     /// With `run_on: any`: how long another machine waits for one that is no longer heard of.
     pub takeover: Duration,
+    /// In how many of its projects it may run at once.
+    pub concurrency: Option<u32>,
     /// What a run may take.
     pub limits: AgentLimits,
     /// How it is stopped.
@@ -123,6 +125,7 @@ impl Default for AgentConfig {
             when: WhenConfig::default(),
             run_on: Vec::new(),
             takeover: Duration::from_secs(30),
+            concurrency: None,
             limits: AgentLimits {
                 run: None,
                 silent: None,

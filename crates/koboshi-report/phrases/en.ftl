@@ -1133,6 +1133,7 @@ agent-stopping = stopping
 agent-stopped = stopped by an operator
 agent-held = held by
 agent-parked = parked until it is resumed
+agent-aside = set aside:
 agent-waiting = waiting for its time
 # `agent-last` and `agent-rule` stand in one line, the line that decided follows.
 agent-last = last run: ended { $time }, exit code { $code }: { $outcome }

@@ -1133,6 +1133,7 @@ agent-stopping = 停止処理中
 agent-stopped = 管理者により停止
 agent-held = 待機中:
 agent-parked = 停止中（再開待ち）
+agent-aside = 対象外（記録フォルダーの異常）:
 agent-waiting = 次の起動待ち
 # `agent-last` と `agent-rule` は 1 行に並び、判断の根拠となった行が続きます。
 agent-last = 前回の実行: { $time } に終了、終了コード { $code }（{ $outcome }）

@@ -86,6 +86,9 @@ pub struct Spec {
     /// The account that it uses.
     #[serde(default)]
     pub account: Option<String>,
+    /// It has the key of a gateway, which ends with the process that made it.
+    #[serde(default)]
+    pub keyed: bool,
     /// The names of variables whose values its output must not show.
     #[serde(default)]
     pub masked: Vec<String>,
@@ -464,6 +467,7 @@ mod tests {
             open_files: None,
             lease: None,
             account: None,
+            keyed: false,
             masked: Vec::new(),
         }
     }

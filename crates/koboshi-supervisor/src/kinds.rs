@@ -36,10 +36,32 @@ pub struct Kind {
     pub session: Option<Session>,
     /// Words that occur in events about limits.
     pub live: Vec<String>,
-    /// Words that it prints while it has no network.
-    pub offline: Vec<String>,
+    /// The event that it prints while it has no network.
+    pub offline: Option<OfflineEvent>,
     /// What it exits with, and what that tells.
     pub exits: Exits,
+}
+
+/// The event of a program that waits for the network. Lines in any other form say nothing about that: they may be the agent's own words.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct OfflineEvent {
+    /// The type of the event.
+    pub event: String,
+    /// The field of that event with the message.
+    pub field: String,
+    /// How the message begins.
+    pub says: String,
+}
+
+impl OfflineEvent {
+    /// Whether a line is this event.
+    pub(crate) fn is_in(&self, line: &str) -> bool {
+        let Ok(event) = serde_json::from_str::<serde_json::Value>(line) else { return false };
+        let text = |name: &str| event.get(name).and_then(serde_json::Value::as_str);
+        let begins = |message: &str| !self.says.is_empty() && message.starts_with(&self.says);
+        text("type") == Some(&self.event) && text(&self.field).is_some_and(begins)
+    }
 }
 
 /// What a program exits with.
@@ -62,6 +84,8 @@ pub struct Pointing {
     pub args: Vec<String>,
     /// Variables that must be set: without them it could not ask a gateway, and is left as it is.
     pub needs: Vec<String>,
+    /// Variables with the key of a gateway that wants one. They replace what is set: that is a key for another place.
+    pub key: BTreeMap<String, String>,
 }
 
 /// The gateway that a program is pointed at, and who asks it.
@@ -71,6 +95,8 @@ pub struct PointedAt<'p> {
     pub address: &'p str,
     /// The agent, as `name/project`, or the program.
     pub agent: &'p str,
+    /// The key that it wants, if it wants one.
+    pub key: Option<&'p str>,
 }
 
 impl PointedAt<'_> {
@@ -87,6 +113,17 @@ impl Pointing {
     #[must_use]
     pub fn is_known(&self) -> bool {
         !self.env.is_empty() || !self.args.is_empty()
+    }
+
+    /// Whether the program can be given the key of a gateway.
+    #[must_use]
+    pub fn takes_key(&self) -> bool {
+        !self.key.is_empty()
+    }
+
+    /// The variables with a gateway's key.
+    pub fn keyed(&self, key: &str) -> impl Iterator<Item = (String, String)> {
+        self.key.iter().map(move |(name, value)| (name.clone(), value.replace("{key}", key)))
     }
 
     /// The first variable that is missing in an environment.
@@ -313,11 +350,11 @@ mod tests {
 
     #[test]
     fn a_kind_points_its_program_at_the_gateway() {
-        let at = |address| Some(PointedAt { address, agent: "reviewer/site" });
+        let at = |address| Some(PointedAt { address, agent: "reviewer/site", key: None });
         let variables: Vec<_> = kind("claude").variables(at("http://127.0.0.1:4141")).collect();
         let header = ("ANTHROPIC_CUSTOM_HEADERS".to_owned(), "x-koboshi-agent: reviewer/site".to_owned());
         assert!(variables.contains(&header), "the gateway learns who asks: {variables:?}");
-        let hostile = PointedAt { address: "http://g", agent: "a\"b\nx-api-key: c" };
+        let hostile = PointedAt { address: "http://g", agent: "a\"b\nx-api-key: c", key: None };
         assert!(kind("claude").variables(Some(hostile)).all(|(_, value)| !value.contains("x-api-key")));
         assert!(variables.contains(&("ANTHROPIC_BASE_URL".to_owned(), "http://127.0.0.1:4141".to_owned())));
         assert!(!kind("claude").variables(None).any(|(name, _)| name == "ANTHROPIC_BASE_URL"));
@@ -326,6 +363,18 @@ mod tests {
         assert!(codex[2].to_str().unwrap().contains("base_url=\"http://g/v1\""));
         assert!(codex[2].to_str().unwrap().contains("http_headers={\"x-koboshi-agent\"=\"reviewer/site\"}"));
         assert_eq!(codex[5..], command(&["exec", "hi"]));
+    }
+
+    #[test]
+    fn a_gateways_key_goes_where_the_program_reads_it_and_never_into_its_arguments() {
+        let of = |name: &str| kind(name).gateway.keyed("k").collect::<Vec<_>>();
+        assert_eq!(of("claude"), [("ANTHROPIC_AUTH_TOKEN".to_owned(), "k".to_owned())]);
+        assert_eq!(of("codex"), [("OPENAI_API_KEY".to_owned(), "k".to_owned())]);
+        assert_eq!(of("gemini"), [("GEMINI_API_KEY".to_owned(), "k".to_owned())]);
+        assert!(!kind("opencode").gateway.takes_key() && !kind("custom").gateway.takes_key());
+        for name in Kinds::builtin().unwrap().names() {
+            assert!(!kind(name).gateway.args.iter().any(|argument| argument.contains("{key}")), "{name}");
+        }
     }
 
     #[test]

@@ -184,6 +184,19 @@ impl Knowledge {
         learned
     }
 
+    /// A run is over whose end is not known: another one may be the first after a cooldown.
+    pub fn give_back(&self, permit: &Permit) {
+        let mut table = self.table();
+        permit.probes.iter().for_each(|key| table.give_up_probe(key));
+        drop(table);
+        permit.probes.iter().for_each(|key| self.ledger.give_up(&lease(key)));
+    }
+
+    /// Records that an agent is not kept for now.
+    pub fn note_aside(&self, ladder: &Ladder, agent: &str, text: &str) {
+        self.note(EntryKind::Run, "aside", ladder.agent.as_ref(), agent, text, Value::Null);
+    }
+
     /// Records that a run in progress has met a limit.
     pub fn refused(&self, ladder: &Ladder, fault: &Fault, started: Timestamp, agent: &str) -> RunEffects {
         let now = self.now();

@@ -69,7 +69,8 @@ pub(crate) fn can_serve(kind: &Kind, config: &Config) -> bool {
     let has_provider = config.providers.values().any(|one| is_usable(one) && is_of(one.kind, vendor));
     let is_asked = |model: &String| families_of(vendor).iter().any(|family| model.starts_with(family));
     let has_route = config.routes.keys().any(|model| model == "*" || is_asked(model));
-    config.serve.passthrough || has_provider || has_route
+    // An agent that shows the gateway's key has no other one to show.
+    (config.serve.passthrough && config.keys.is_empty()) || has_provider || has_route
 }
 
 /// Whether a provider can be asked without a key of the client.

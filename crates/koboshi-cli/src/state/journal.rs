@@ -21,8 +21,8 @@ use crate::{Exit, Failure, clock};
 
 /// Kinds of entries that are no names of errors.
 const KINDS: &[&str] = &[
-    "degrade", "differs", "guard_note", "guard_stop", "idle", "recovered", "rescued", "stopped", "succeeded",
-    "supervisor",
+    "aside", "degrade", "differs", "guard_note", "guard_stop", "idle", "recovered", "rescued", "stopped",
+    "succeeded", "supervisor",
 ];
 /// Entries in which a kind is looked for.
 const EXAMINED: usize = 10_000;

@@ -75,18 +75,24 @@ fn one(
             offline: agent.limits.offline,
         },
         tree_limits: TreeLimits { memory: agent.limits.memory, pids: agent.limits.pids },
+        concurrency: agent.concurrency,
         stop_signal: signal(agent.stop.signal),
         grace: agent.stop.grace,
         on_owner_death: if agent.survives { OnOwnerDeath::Survive } else { OnOwnerDeath::Stop },
         gateway: match agent.gateway.as_str() {
             OFF => GatewayChoice::Off,
-            AUTO if can_serve(&kind, config) => gateway.clone(),
+            AUTO if can_serve(&kind, config) && can_ask(&kind, gateway) => gateway.clone(),
             AUTO => GatewayChoice::Off,
             address => GatewayChoice::At(base_of(address)),
         },
         resume: agent.resume,
         kind,
     })
+}
+
+/// Whether programs of this kind can be given what the gateway wants of its clients.
+fn can_ask(kind: &Kind, gateway: &GatewayChoice) -> bool {
+    kind.gateway.takes_key() || !matches!(gateway, GatewayChoice::Keyed(..))
 }
 
 /// Whether the agent runs on one machine, whichever it is.

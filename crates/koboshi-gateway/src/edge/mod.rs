@@ -213,7 +213,8 @@ fn admit(
     };
     let head = &request.head;
     let mut own_key = None;
-    match plan.keys.caller(&head.fields, key_in_query(head).as_deref()) {
+    let caller = plan.keys.caller(&head.fields, key_in_query(head).as_deref());
+    match core.state.agents_key.recognise(caller, &head.fields) {
         Caller::Tenant(tenant, key) => {
             (context.tenant, context.key) = (tenant, key);
             if plan.config.serve.passthrough && !plan.keys.are_needed() {

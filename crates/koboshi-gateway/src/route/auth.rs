@@ -4,7 +4,7 @@
 //! hash in constant time, so that the time of a refusal reveals nothing. Without keys every caller on the loopback address
 //! may call; the server refuses to listen elsewhere then.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::header::{AUTHORIZATION, HeaderName};
 use koboshi::gate::Tenant;
@@ -35,6 +35,31 @@ struct KnownKey {
     hash: [u8; 32],
     name: Arc<str>,
     tenant: Tenant,
+}
+
+/// The name by which the agents of the same process are counted. No key of a config can have it.
+const OWN_AGENTS: &str = "koboshi up";
+
+/// The key of the agents that this process keeps, as its hash. It is made when it starts, and known to no one else.
+#[derive(Default)]
+pub(crate) struct AgentsKey(OnceLock<[u8; 32]>);
+
+impl AgentsKey {
+    /// Makes the key; the first one counts. None where the machine gives no random numbers.
+    pub(crate) fn make(&self) -> Option<String> {
+        let (key, hash) = new_client_key()?;
+        self.0.set(hash_of_hex(&hash)?).ok()?;
+        Some(key)
+    }
+
+    /// The caller, where one that the config does not know is an agent of this process.
+    pub(crate) fn recognise(&self, caller: Caller, headers: &Fields) -> Caller {
+        let (Caller::UnknownKey, Some(known)) = (&caller, self.0.get()) else { return caller };
+        let Some(key) = presented(headers).filter(|key| key.len() <= MAX_KEY) else { return caller };
+        let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+        let is_ours = bool::from(known.ct_eq(&hash));
+        if is_ours { Caller::Tenant(Tenant::new(OWN_AGENTS), OWN_AGENTS.into()) } else { caller }
+    }
 }
 
 /// The name by which callers are counted who bring a vendor's key.
@@ -206,6 +231,22 @@ mod tests {
         );
         let other = with("x-goog-api-key", "kbs-other");
         assert_eq!(keys().caller(&other, Some("kbs-secret")), Caller::UnknownKey, "the header counts");
+    }
+
+    #[test]
+    fn the_agents_of_this_process_have_a_key_of_their_own() {
+        let agents = AgentsKey::default();
+        let asked = |key: &str| {
+            let headers = with("authorization", &format!("Bearer {key}"));
+            agents.recognise(keys().caller(&headers, None), &headers)
+        };
+        assert_eq!(asked("kbs-other"), Caller::UnknownKey, "before there is one");
+        let key = agents.make().unwrap();
+        assert_eq!(asked(&key), Caller::Tenant(Tenant::new(OWN_AGENTS), OWN_AGENTS.into()));
+        assert_eq!(asked("kbs-other"), Caller::UnknownKey);
+        assert_eq!(asked("kbs-secret"), Caller::Tenant(Tenant::new("laptop"), "laptop".into()));
+        assert_eq!(agents.recognise(Caller::NoKey, &Fields::default()), Caller::NoKey);
+        assert!(agents.make().is_none(), "there is one for the life of the process");
     }
 
     #[test]

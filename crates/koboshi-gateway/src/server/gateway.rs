@@ -326,6 +326,13 @@ impl Gateway {
         let _ = self.state.agents.set(agents);
     }
 
+    /// Makes a key for the agents of this process, valid for as long as it runs: only its hash is kept here, and no file has it. None after the
+    /// first call.
+    #[must_use]
+    pub fn admit_agents(&self) -> Option<String> {
+        self.state.agents_key.make()
+    }
+
     /// Logs a warning.
     pub fn note(&self, message: &str) {
         self.state.log.line(Level::Warn, message, &json!({}));

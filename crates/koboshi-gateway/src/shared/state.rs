@@ -28,6 +28,7 @@ use crate::observe::log::Level;
 use crate::observe::meters::Meters;
 use crate::observe::transition;
 use crate::route::affinity::Affinity;
+use crate::route::auth::AgentsKey;
 use crate::route::plan::Plan;
 use crate::route::target::{Scopes, Target, obey, seed_of};
 use crate::shared::agents::KeptAgents;
@@ -77,6 +78,8 @@ pub(crate) struct SharedState {
     pub(crate) admin_calls: Worker,
     /// The agents that the same process keeps, if it does.
     pub(crate) agents: OnceLock<Arc<dyn KeptAgents>>,
+    /// The key that they ask with, where clients need keys.
+    pub(crate) agents_key: AgentsKey,
     pub(crate) sessions: Sessions,
     pub(crate) spending: Arc<Spending>,
     pub(crate) share: RetryShare,
@@ -138,6 +141,7 @@ impl SharedState {
             cache_calls: Worker::new("koboshi-cache", CACHE_CALLS),
             admin_calls: Worker::new("koboshi-admin", ADMIN_CALLS),
             agents: OnceLock::new(),
+            agents_key: AgentsKey::default(),
             sessions: Sessions::new(format!("{}-{}", ledger_name, crate::shared::context::own_id())),
             spending: Arc::new(Spending::new(format!(
                 "{}-{}",

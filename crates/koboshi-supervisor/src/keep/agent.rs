@@ -11,7 +11,7 @@ use koboshi::supervise::{Ladder, WatchPolicy, When};
 use crate::folder::{OnOwnerDeath, TreeLimits};
 use crate::kinds::{Kind, PointedAt};
 
-use super::ask::Question;
+use super::ask::{Question, Token};
 
 /// An agent in one project, ready to be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Agent {
     pub limits: WatchPolicy,
     /// What it and everything that it starts may take.
     pub tree_limits: TreeLimits,
+    /// In how many of its projects it may run at once; none for all of them.
+    pub concurrency: Option<u32>,
     /// The signal that asks it to end.
     pub stop_signal: i32,
     /// How long it may take to end.
@@ -60,6 +62,8 @@ pub enum GatewayChoice {
     Off,
     /// The one at this address.
     At(String),
+    /// The one at this address, which wants this key.
+    Keyed(String, Token),
     /// The one that answers when the agent is started.
     Asked,
 }
@@ -69,9 +73,14 @@ impl GatewayChoice {
     pub(super) fn address(&self, ask: &dyn Fn() -> Option<String>) -> Option<String> {
         match self {
             Self::Off => None,
-            Self::At(address) => Some(address.clone()),
+            Self::At(address) | Self::Keyed(address, _) => Some(address.clone()),
             Self::Asked => ask(),
         }
+    }
+
+    /// The key that it wants.
+    pub(super) fn key(&self) -> Option<&str> {
+        if let Self::Keyed(_, key) = self { Some(key.expose()) } else { None }
     }
 }
 
@@ -119,6 +128,11 @@ pub fn is_passed(name: &str) -> bool {
 }
 
 impl Agent {
+    /// Its name without the project.
+    pub(super) fn base(&self) -> &str {
+        self.name.split_once('/').map_or(self.name.as_str(), |(agent, _)| agent)
+    }
+
     /// The account of this name, else the first one.
     pub(super) fn account(&self, name: Option<&str>) -> AgentAccount {
         let named = self.accounts.iter().find(|account| account.name() == name);
@@ -136,6 +150,7 @@ impl Agent {
             when: new.when.clone(),
             question: new.question.clone(),
             limits: new.limits,
+            concurrency: new.concurrency,
             resume: new.resume,
             ..agent.clone()
         };
@@ -163,8 +178,13 @@ impl Agent {
         environment.extend(account.environment.iter().cloned());
         environment.push((AGENT.into(), self.name.clone().into()));
         environment.extend(account.name().map(|name| (ACCOUNT.into(), name.into())));
+        let key = gateway.and(self.gateway.key());
+        for (name, value) in key.into_iter().flat_map(|key| self.kind.gateway.keyed(key)) {
+            environment.retain(|(known, _)| *known != *name);
+            environment.push((name.into(), value.into()));
+        }
         let gateway = gateway.filter(|_| self.kind.gateway.missing(&environment).is_none());
-        let gateway = gateway.map(|address| PointedAt { address, agent: &self.name });
+        let gateway = gateway.map(|address| PointedAt { address, agent: &self.name, key });
         let command = self.kind.pointed(&self.kind.with_events(&command), gateway);
         for (name, value) in self.kind.variables(gateway) {
             if !environment.iter().any(|(known, _)| *known == *name) {
@@ -177,7 +197,8 @@ impl Agent {
     /// The names of the variables whose values its output must not show, with this account.
     pub(super) fn masked_with(&self, account: &AgentAccount) -> Vec<String> {
         let of_account = account.environment.iter().map(|(name, _)| name.to_string_lossy().into_owned());
-        self.masked.iter().cloned().chain(of_account).collect()
+        let with_key = self.gateway.key().into_iter().flat_map(|_| self.kind.gateway.key.keys().cloned());
+        self.masked.iter().cloned().chain(of_account).chain(with_key).collect()
     }
 
     /// What its output and its messages must not show, with this account.
@@ -186,7 +207,7 @@ impl Agent {
         let own = self.environment.iter().filter(|(name, _)| is_masked(name));
         let values = own.chain(&account.environment).filter_map(|(_, value)| value.to_str());
         let token = self.question.as_ref().and_then(Question::token);
-        given_values(values.chain(token))
+        given_values(values.chain(token).chain(self.gateway.key()))
     }
 
     /// Whether a session of it can be continued under an id that we choose.

@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
 /// What an agent can be doing.
-pub(super) const STATES: [&str; 6] = ["running", "stopping", "waiting", "held", "parked", "stopped"];
+pub(super) const STATES: [&str; 7] = ["running", "stopping", "waiting", "held", "parked", "aside", "stopped"];
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct AgentLabels {

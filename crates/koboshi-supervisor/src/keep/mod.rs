@@ -129,7 +129,9 @@ pub(crate) struct Common<'k> {
 ///
 /// # Errors
 /// Another supervisor keeps them, or the machine refuses what is needed.
-pub fn keep(inputs: SupervisorInputs<'_>) -> Result<(), KeepError> {
+pub fn keep(mut inputs: SupervisorInputs<'_>) -> Result<(), KeepError> {
+    // Shims run in the folders of their agents, where a relative path means another place.
+    inputs.runs = std::path::absolute(&inputs.runs)?;
     let _lock = own(&inputs.runs)?;
     crate::shim::step_aside();
     let signals = Signals::new()?;
@@ -169,8 +171,8 @@ pub fn keep(inputs: SupervisorInputs<'_>) -> Result<(), KeepError> {
         common,
         log: inputs.log,
     };
-    keeper.adopt()?;
-    keeper.adopt_removed(&agents)?;
+    keeper.adopt();
+    keeper.adopt_removed(&agents);
     keeper.work(&signals, &control)
 }
 
@@ -215,15 +217,13 @@ struct Keeper<'k> {
 
 impl Keeper<'_> {
     /// Takes over what an earlier supervisor left.
-    fn adopt(&mut self) -> io::Result<()> {
+    fn adopt(&mut self) {
         for slot in &mut self.slots {
-            slot.adopt(&self.common, self.log)?;
-            slot.claim(self.common.knowledge.ledger());
+            slot.take_over(&self.common, self.log);
             if let Some(account) = slot.account() {
                 self.rooms.entry(account.clone()).or_default().enter();
             }
         }
-        Ok(())
     }
 
     fn work(&mut self, signals: &Signals, control: &Control) -> Result<(), KeepError> {
@@ -238,7 +238,7 @@ impl Keeper<'_> {
             let mut changed = ready.is_called || checked.is_none_or(|at| now.since(at) >= POLL_INTERVAL);
             for slot in &mut self.slots {
                 let account = slot.account().cloned();
-                let Some(end) = slot.poll(&ready, &mut buffer, &self.common, self.log)? else { continue };
+                let Some(end) = slot.poll(&ready, &mut buffer, &self.common, self.log) else { continue };
                 changed = true;
                 if let Some(room) = account.and_then(|account| self.rooms.get_mut(&account)) {
                     // A limit is met by all that run, this one included.
@@ -313,6 +313,12 @@ impl Keeper<'_> {
         }
     }
 
+    /// Whether an agent runs in as many of its projects as it may.
+    fn is_full(&self, agent: &Agent) -> bool {
+        let running = self.slots.iter().filter(|slot| slot.is_running() && slot.agent.base() == agent.base());
+        agent.concurrency.is_some_and(|most| running.count() >= usize::try_from(most).unwrap_or(usize::MAX))
+    }
+
     fn start_due_agents(&mut self) {
         let (now, moment) = (self.common.clock.wall(), self.common.clock.moment());
         // While the machine sleeps no agent is held.
@@ -320,21 +326,30 @@ impl Keeper<'_> {
         self.last_check = moment;
         let mut waiting = Vec::new();
         for (at, slot) in self.slots.iter_mut().enumerate() {
+            if slot.retry(&self.common, self.log)
+                && let Some(account) = slot.account()
+            {
+                self.rooms.entry(account.clone()).or_default().enter();
+            }
             slot.ask(moment, self.log);
             if slot.wants_to_start(self.watched_since, now) {
                 waiting.push(Waiting { who: at, last_start: slot.last_start, since: now });
             }
         }
         for Waiting { who, .. } in first(waiting) {
+            let is_full = self.slots.get(who).is_some_and(|slot| self.is_full(&slot.agent));
             let Some(slot) = self.slots.get_mut(who) else { continue };
             let (rooms, policies) = (&self.rooms, &self.policies);
-            let has_place = |account: Option<&ScopeKey>| {
-                account.is_none_or(|account| {
-                    let policy = policies.get(account).copied().unwrap_or_default();
-                    rooms.get(account).is_none_or(|room| room.has_place(policy))
-                })
+            let agent = slot.agent.base().to_owned();
+            let full = |account: Option<&ScopeKey>| {
+                if is_full {
+                    return Some(agent.clone());
+                }
+                let policy = policies.get(account?).copied().unwrap_or_default();
+                let has_place = rooms.get(account?).is_none_or(|room| room.has_place(policy));
+                account.filter(|_| !has_place).map(ToString::to_string)
             };
-            if !slot.start(has_place, &self.common, self.log) {
+            if !slot.start(full, &self.common, self.log) {
                 self.common.meters.held(&slot.agent.name, passed);
             } else if let Some(account) = slot.account() {
                 self.rooms.entry(account.clone()).or_default().enter();
@@ -347,10 +362,7 @@ impl Keeper<'_> {
 /// Carries out an order, and returns the state afterwards.
 fn answer(slots: &mut [Slot], order: &Order, now: Timestamp) -> Value {
     let meant = |slot: &Slot| {
-        order.agent.as_ref().is_none_or(|name| {
-            slot.agent.name == *name
-                || slot.agent.name.split_once('/').is_some_and(|(agent, _)| agent == name)
-        })
+        order.agent.as_ref().is_none_or(|name| slot.agent.name == *name || slot.agent.base() == name)
     };
     if !slots.iter().any(&meant) {
         let names: Vec<&str> = slots.iter().map(|slot| slot.agent.name.as_str()).collect();

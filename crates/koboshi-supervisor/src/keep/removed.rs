@@ -4,7 +4,6 @@
 //! no supervisor would ever look after it again.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use super::{Agent, AgentAccount, GatewayChoice, Keeper, Slot};
 
 impl Keeper<'_> {
     /// Settles the runs of agents without a slot.
-    pub(super) fn adopt_removed(&mut self, folder: &Path) -> io::Result<()> {
+    pub(super) fn adopt_removed(&mut self, folder: &Path) {
         for home in folders(folder).iter().flat_map(|agent| folders(agent)) {
             let name = home.strip_prefix(folder).ok().and_then(Path::to_str).unwrap_or_default();
             if self.slots.iter().any(|slot| slot.agent.name == name) {
@@ -26,7 +25,7 @@ impl Keeper<'_> {
             }
             let Some(agent) = removed(name, &home) else { continue };
             let mut slot = Slot::new(agent, folder);
-            slot.adopt(&self.common, self.log)?;
+            slot.take_over(&self.common, self.log);
             if slot.is_running() {
                 (self.log)(&format!("{name}: is not in the config any more, it is stopped"));
                 if let Some(account) = slot.account() {
@@ -36,7 +35,6 @@ impl Keeper<'_> {
                 self.slots.push(slot);
             }
         }
-        Ok(())
     }
 }
 
@@ -68,6 +66,7 @@ fn removed(name: &str, home: &Path) -> Option<Agent> {
         takeover: None,
         limits: WatchPolicy::default(),
         tree_limits: TreeLimits::default(),
+        concurrency: None,
         stop_signal: 15,
         grace: Duration::ZERO,
         on_owner_death: OnOwnerDeath::Stop,

@@ -122,8 +122,7 @@ impl Keeper<'_> {
         for (name, agent) in new {
             asked |= agent.question.is_some();
             let mut slot = Slot::new(agent, &folder);
-            slot.adopt(&self.common, self.log)?;
-            slot.claim(self.common.knowledge.ledger());
+            slot.take_over(&self.common, self.log);
             if let Some(account) = slot.account() {
                 self.rooms.entry(account.clone()).or_default().enter();
             }

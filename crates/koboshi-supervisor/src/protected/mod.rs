@@ -230,6 +230,7 @@ fn once(
         open_files: None,
         lease: None,
         account: None,
+        keyed: false,
         masked: Vec::new(),
     };
     let (terminal, streams) = match terminal {
@@ -297,7 +298,7 @@ impl Task {
     }
 
     fn pointed_at(&self) -> Option<PointedAt<'_>> {
-        self.gateway.as_deref().map(|address| PointedAt { address, agent: &self.label })
+        self.gateway.as_deref().map(|address| PointedAt { address, agent: &self.label, key: None })
     }
 
     /// The caller's environment and what the kind adds; the caller's variables win.

@@ -1,8 +1,9 @@
 //! The pipes of an agent whose supervisor may die.
 //!
 //! They have names in the run's folder, and the shim keeps both ends open: the agent never gets a broken pipe, and the next supervisor finds
-//! them again. While the run has an owner, the shim does not read them. Without one it reads them itself, so that the agent does not block,
-//! and stores the end; the rest is counted and dropped. What it stored is written without secrets when an owner comes or the run ends.
+//! them again. While the run has an owner that does its work, the shim does not read them. Without one it reads them itself, so that the agent
+//! does not block, and stores the end; the rest is counted and dropped. What it stored is written without secrets when an owner comes or the
+//! run ends.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -14,6 +15,7 @@ use koboshi::redact::{GivenValues, Redactor};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
+use super::attention::Fill;
 use crate::folder::{ERROR, Folder, MISSED, OUT, write_whole};
 use crate::keep::given_values;
 
@@ -47,6 +49,23 @@ impl Drain {
         [self.out.as_fd(), self.error.as_fd()].into_iter()
     }
 
+    /// How much is in them. Both ends are ours, so the room for writers shows as well.
+    pub(super) fn fill(&self) -> Fill {
+        let wanted = PollFlags::IN | PollFlags::OUT;
+        let mut both: Vec<PollFd<'_>> =
+            self.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, wanted)).collect();
+        if poll(&mut both, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_err() {
+            return Fill::Empty;
+        }
+        let has = |one: &PollFd<'_>, flag| one.revents().contains(flag);
+        let written = |one: &&PollFd<'_>| has(one, PollFlags::IN);
+        match (both.iter().any(|one| written(&one)), both.iter().all(|one| has(one, PollFlags::OUT))) {
+            (true, false) => Fill::Full,
+            (true, true) => Fill::Some,
+            (false, _) => Fill::Empty,
+        }
+    }
+
     /// Reads what there is.
     pub(super) fn take(&mut self) {
         let mut buffer = [0; 16 * 1024];
@@ -70,9 +89,19 @@ impl Drain {
         let secrets = secrets(&self.masked);
         let kept = secrets.mask(&self.kept);
         let text = Redactor::new().redact(&String::from_utf8_lossy(&kept)).into_owned();
+        let text = self.stored_before(folder) + &text;
         if write_whole(&folder.file(MISSED), text.as_bytes()).is_ok() {
             self.kept = Vec::new();
         }
+    }
+
+    /// The end of what was stored for an owner that was away earlier.
+    fn stored_before(&mut self, folder: &Folder) -> String {
+        let mut stored = std::fs::read(folder.file(MISSED)).unwrap_or_default();
+        let beyond = stored.len().saturating_sub(KEPT_BYTES);
+        stored.drain(..beyond);
+        self.dropped = self.dropped.saturating_add(beyond as u64);
+        String::from_utf8_lossy(&stored).into_owned()
     }
 
     /// The run is over and has no owner; returns how many bytes were dropped.

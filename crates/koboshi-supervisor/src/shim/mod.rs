@@ -2,12 +2,13 @@
 //!
 //! It is the same binary; its first argument makes it a shim before anything else is read, so that it stays small: no runtime, no threads, no
 //! rules. It holds the lock of the run's folder, leads a session of its own, and adopts every process that the agent leaves behind, also
-//! those in sessions of their own. It waits for four things: the agent's end, a signal to stop, the death of its owner, and, without an
-//! owner, output.
+//! those in sessions of their own. It waits for four things: the agent's end, a signal to stop, the death of its owner, and output, which it
+//! reads where it has no owner or one that hangs.
 //!
 //! Signals: TERM stops the tree (asked, then killed after the grace time), a second one or QUIT kills at once; INT is passed to the agent; HUP
 //! says that the owner changed.
 
+mod attention;
 mod cgroup;
 mod drain;
 mod exec;
@@ -34,6 +35,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use crate::folder::{ERROR, Ended, Excess, Folder, How, OUT, OnOwnerDeath, Refusal, Running, Spec, Term};
 use crate::identity::Identity;
 
+use attention::{Attention, Duty};
 use cgroup::Cgroup;
 pub(crate) use cgroup::{kill_group, step_aside};
 use drain::Drain;
@@ -137,6 +139,8 @@ struct Shim {
     /// The owner, while it lives.
     owner: Option<OwnedFd>,
     drain: Option<Drain>,
+    /// Whether the owner reads what the agent writes.
+    attention: Attention,
     clock: SystemClock,
     begun: Moment,
     started: Timestamp,
@@ -167,6 +171,7 @@ impl Shim {
             signals,
             owner,
             drain,
+            attention: Attention::default(),
             clock,
             begun,
             started,
@@ -227,7 +232,9 @@ impl Shim {
         let kill = self.stopping.map(|until| until.since(self.clock.moment()).max(POLL_INTERVAL));
         let look = meter::is_needed(&self.spec.limits).then_some(meter::EVERY);
         let term = self.term.filter(|_| !self.lease_ended).map(|term| self.left_of(term).max(POLL_INTERVAL));
-        kill.into_iter().chain(look).chain(term).min()
+        let check = self.attention.next().filter(|_| self.owner.is_some());
+        let check = check.map(|at| at.since(self.clock.moment()).max(POLL_INTERVAL));
+        kill.into_iter().chain(look).chain(term).chain(check).min()
     }
 
     /// How long the agent may go on before it must be asked to end, so that it is gone when the right to run it ends.
@@ -249,6 +256,8 @@ impl Shim {
         let until =
             Duration::from_millis(term.until_ms).saturating_sub(since_boot().saturating_add(TERM_MARGIN));
         self.stop(child, until.min(Duration::from_millis(self.spec.grace_ms)));
+        // Where the machine slept, another one may run it by now: it must do nothing more.
+        self.kill_overdue(child);
     }
 
     /// Kills a tree that exceeds a limit.
@@ -272,7 +281,8 @@ impl Shim {
                 .collect();
         // The descriptor of an ended process is readable.
         waiting.extend(self.owner.as_ref().map(|owner| PollFd::new(owner, PollFlags::IN)));
-        if let (None, Some(drain)) = (&self.owner, &self.drain) {
+        let reads = self.owner.is_none() || self.attention.waits_for_output();
+        if let Some(drain) = self.drain.as_ref().filter(|_| reads) {
             waiting.extend(drain.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
         }
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
@@ -286,16 +296,30 @@ impl Shim {
         if owner_gone {
             self.owner_is_gone(child);
         }
-        if let (None, Some(drain)) = (&self.owner, &mut self.drain) {
-            drain.take();
-        }
+        self.drain_pipes();
         taken(&self.signals.child);
         Ok(())
+    }
+
+    /// Reads the agent's output where its owner does not.
+    fn drain_pipes(&mut self) {
+        let Some(drain) = &mut self.drain else { return };
+        let duty = match self.owner {
+            None => Duty::Read,
+            Some(_) => self.attention.look(drain, &self.spec.owner, self.clock.moment()),
+        };
+        match duty {
+            Duty::Leave => {}
+            Duty::Read => drain.take(),
+            Duty::HandOver => drain.hand_over(&self.folder),
+        }
     }
 
     fn owner_is_gone(&mut self, child: i32) {
         self.owner = None;
         if self.spec.on_owner_death == OnOwnerDeath::Stop {
+            // Stopped by us, as if its owner had asked for it: no failure of its own.
+            self.asked = true;
             self.stop(child, Duration::from_millis(self.spec.grace_ms));
         }
     }
@@ -325,12 +349,18 @@ impl Shim {
         {
             self.spec = spec;
             self.owner = self.spec.owner.open();
+            self.attention = Attention::default();
             if self.owner.is_some()
                 && let Some(drain) = &mut self.drain
             {
                 drain.hand_over(&self.folder);
             }
         }
+        self.kill_overdue(child);
+    }
+
+    /// Kills what had its time to end.
+    fn kill_overdue(&self, child: i32) {
         if self.stopping.is_some_and(|until| until <= self.clock.moment()) {
             send_to_group(child, Signal::KILL);
             tree::send_to_all(Signal::KILL);
@@ -370,6 +400,7 @@ impl Shim {
     fn finish(&mut self, how: How, left: Option<u32>) -> io::Result<()> {
         let dropped = match (&mut self.drain, &self.owner) {
             (Some(drain), None) => drain.finish(&self.folder),
+            (Some(drain), Some(_)) if self.attention.is_away() => drain.finish(&self.folder),
             (Some(drain), Some(_)) => drain.leave_to_owner(&self.folder, self.owner.as_ref()),
             (None, _) => 0,
         };

@@ -9,7 +9,7 @@ use koboshi::cooldown::{Class, Failure};
 use koboshi::fault::{Confidence, Fault};
 use memchr::memmem::Finder;
 
-use crate::kinds::Kind;
+use crate::kinds::{Kind, OfflineEvent};
 
 /// Longer lines are no events about the program's own trouble.
 const MAX_EVENT: usize = 16 * 1024;
@@ -29,15 +29,16 @@ pub enum Sign {
 #[derive(Debug, Clone)]
 pub struct Live {
     events: Vec<Finder<'static>>,
-    offline: Vec<Finder<'static>>,
+    offline: Option<(Finder<'static>, OfflineEvent)>,
 }
 
 impl Live {
     /// For this kind.
     #[must_use]
     pub fn of(kind: &Kind) -> Self {
-        let finders = |words: &[String]| words.iter().map(|word| Finder::new(word).into_owned()).collect();
-        Self { events: finders(&kind.live), offline: finders(&kind.offline) }
+        let finder = |word: &str| Finder::new(word).into_owned();
+        let offline = kind.offline.as_ref().map(|event| (finder(&event.says), event.clone()));
+        Self { events: kind.live.iter().map(|word| finder(word)).collect(), offline }
     }
 
     /// Calls back with the signs in these lines, in order. Lines without any of the words are one sign of life.
@@ -48,7 +49,8 @@ impl Live {
         now: impl Fn() -> Zoned,
         mut each: impl FnMut(Sign),
     ) {
-        let has_word = |text: &[u8]| self.events.iter().chain(&self.offline).any(|word| is_in(word, text));
+        let offline = self.offline.as_ref().map(|(word, _)| word);
+        let has_word = |text: &[u8]| self.events.iter().chain(offline).any(|word| is_in(word, text));
         if !has_word(lines) {
             return each(Sign::Life);
         }
@@ -61,10 +63,10 @@ impl Live {
         if line.len() > MAX_EVENT {
             return Sign::Life;
         }
-        if self.offline.iter().any(|word| is_in(word, line)) {
+        let Ok(text) = std::str::from_utf8(line) else { return Sign::Life };
+        if self.offline.as_ref().is_some_and(|(_, event)| event.is_in(text)) {
             return Sign::Offline;
         }
-        let Ok(text) = std::str::from_utf8(line) else { return Sign::Life };
         let fault = if text.trim_start().starts_with('{') {
             classifier.log(&AgentLog { text, exit_code: None, since: None }, now)
         } else {
@@ -132,6 +134,31 @@ mod tests {
 
     #[test]
     fn an_agent_that_waits_for_the_network_says_so() {
-        assert_eq!(sign("codex", r#"{"type":"error","message":"waiting for network"}"#), Sign::Offline);
+        // As the real one prints it at a refused port.
+        let line = r#"{"type":"error","message":"Reconnecting... waiting for network (Connection failed: error sending request)"}"#;
+        assert_eq!(sign("codex", line), Sign::Offline);
+    }
+
+    #[test]
+    fn prose_and_results_of_tools_about_the_network_are_signs_of_life() {
+        let says = "Reconnecting... waiting for network (Connection failed: error sending request)";
+        let event = format!(r#"{{\"type\":\"error\",\"message\":\"{says}\"}}"#);
+        for line in [
+            says.to_owned(),
+            format!("  {says}"),
+            format!(r#"{{"type":"item.completed","item":{{"type":"agent_message","text":"{says}"}}}}"#),
+            format!(r#"{{"type":"item.completed","item":{{"type":"agent_message","text":"{event}"}}}}"#),
+            format!(
+                r#"{{"type":"item.completed","item":{{"type":"command_execution","command":"cat log","aggregated_output":"{event}\n"}}}}"#
+            ),
+            format!(r#"{{"type":"item.completed","item":{{"type":"error","message":"{says}"}}}}"#),
+            format!(r#"{{"type":"error","message":"the file says: {says}"}}"#),
+            format!(r#"{{"type":"error","message":7,"text":"{says}"}}"#),
+            format!(r#"{{"type":"error","message":"{says}""#),
+            r#"{"type":"error","message":"Reconnecting... 2/5 (stream disconnected before completion)"}"#
+                .to_owned(),
+        ] {
+            assert_eq!(sign("codex", &line), Sign::Life, "{line}");
+        }
     }
 }

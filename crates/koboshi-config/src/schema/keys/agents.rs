@@ -146,6 +146,19 @@ pub(super) fn agents() -> Vec<Key> {
             always_of_entry!(agents, when.interval),
             "How often `command` is run, or `mcp` is asked",
         ),
+        optional_count(
+            "agents.*.concurrency",
+            SOME_COUNT,
+            Field {
+                get: |c, name| c.agents.get(name).and_then(|one| one.concurrency).map(u64::from),
+                set: |c, name, value| {
+                    if let Some(one) = c.agents.get_mut(name) {
+                        one.concurrency = value.map(narrow);
+                    }
+                },
+            },
+            "In how many of its projects it may run at once, on this machine",
+        ),
         section("agents.*.limits", "What one run may take: time, memory, processes"),
         optional_length("agents.*.limits.run", SOME_LENGTH, of_entry!(agents, limits.run), "In all"),
         optional_length(

@@ -71,6 +71,11 @@ impl Token {
     pub const fn new(text: String) -> Self {
         Self(text)
     }
+
+    /// The secret itself.
+    pub(in crate::keep) fn expose(&self) -> &str {
+        &self.0
+    }
 }
 
 impl fmt::Debug for Token {

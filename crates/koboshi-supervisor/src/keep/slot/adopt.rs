@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use koboshi::supervise::{Ladder, Permit};
@@ -19,44 +20,64 @@ use super::{Common, JUDGED, Run, Slot};
 const MAX_START_TIME: Duration = Duration::from_secs(10);
 
 impl Slot {
-    pub(in crate::keep) fn adopt(
-        &mut self,
-        common: &Common<'_>,
-        log: &mut dyn FnMut(&str),
-    ) -> io::Result<()> {
+    pub(super) fn adopt(&mut self, common: &Common<'_>, log: &mut dyn FnMut(&str)) -> io::Result<()> {
+        let mut trouble = None;
         for path in self.runs() {
-            let folder = Folder::at(&path);
-            if !folder.file("spec.json").exists() {
-                // The previous supervisor was killed before it wrote the spec: nothing was started.
-                folder.remove();
-                continue;
+            if let Err(error) = self.adopt_run(&path, common, log) {
+                trouble = Some(io::Error::new(error.kind(), format!("{}: {error}", path.display())));
             }
-            match settled(&folder, common)? {
-                State::Over(end) => self.judge_late(&folder, &end, common, log),
-                State::Alive(running) => {
-                    let shim = running.as_ref().and_then(|running| running.shim.open());
-                    let (Some(running), Some(shim)) = (running, shim) else {
-                        return Err(io::Error::other(format!(
-                            "{}: its shim does not answer",
-                            path.display()
-                        )));
-                    };
-                    folder.adopt(&common.owner)?;
-                    self.recall_session(&folder);
-                    let moment = common.clock.moment();
-                    let permitted = (Permit::default(), self.ladder_of(&folder));
-                    let secrets = self.agent.secrets_with(&self.agent.account(self.last_account.as_deref()));
-                    let mut run =
-                        Run::open(folder, shim, permitted, secrets, running.started, moment, &common.events)?;
-                    // The shim hands over what it stored, and stops reading the pipes.
-                    let _ = rustix::process::pidfd_send_signal(&run.shim, Signal::HUP);
-                    run.recall();
-                    run.signs.ran_before = running.child.age();
-                    self.last_start = Some(running.started);
-                    self.run = Some(run);
-                    log(&format!("{}: taken over, runs since {}", self.agent.name, running.started));
-                }
+        }
+        match trouble {
+            // It runs at most once: what cannot be read is over.
+            Some(error) if self.is_running() => {
+                log(&format!("[WARNING] {}: an earlier run cannot be read: {error}", self.agent.name));
+                Ok(())
             }
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes over one run.
+    fn adopt_run(&mut self, path: &Path, common: &Common<'_>, log: &mut dyn FnMut(&str)) -> io::Result<()> {
+        let folder = Folder::at(path);
+        if !folder.file("spec.json").exists() {
+            // The previous supervisor was killed before it wrote the spec: nothing was started.
+            folder.remove();
+            return Ok(());
+        }
+        let running = match settled(&folder, common)? {
+            State::Over(end) => {
+                self.judge_late(&folder, &end, common, log);
+                return Ok(());
+            }
+            State::Alive(running) => running,
+        };
+        let shim = running.as_ref().and_then(|running| running.shim.open());
+        let (Some(running), Some(shim)) = (running, shim) else {
+            return Err(io::Error::other("its shim does not answer"));
+        };
+        let spec = folder.spec()?;
+        folder.adopt(&common.owner)?;
+        self.recall_session(&folder);
+        let moment = common.clock.moment();
+        let permitted = (Permit::default(), self.ladder_of(&folder));
+        let secrets = self.agent.secrets_with(&self.agent.account(self.last_account.as_deref()));
+        let mut run = Run::open(folder, shim, permitted, secrets, running.started, moment, &common.events)?;
+        // The shim hands over what it stored, and stops reading the pipes.
+        let _ = rustix::process::pidfd_send_signal(&run.shim, Signal::HUP);
+        run.recall();
+        run.signs.ran_before = running.child.age();
+        self.last_start = Some(running.started);
+        self.run = Some(run);
+        log(&format!("{}: taken over, runs since {}", self.agent.name, running.started));
+        if spec.keyed && !self.stopped {
+            log(&format!(
+                "{}: is restarted, because its key of the gateway ended with the previous process",
+                self.agent.name
+            ));
+            self.wanted = true;
+            self.stop_for_us();
         }
         Ok(())
     }

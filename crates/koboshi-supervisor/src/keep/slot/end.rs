@@ -57,14 +57,14 @@ impl Slot {
         buffer: &mut [u8],
         common: &Common<'_>,
         log: &mut dyn FnMut(&str),
-    ) -> io::Result<Option<RunOver>> {
+    ) -> Option<RunOver> {
         self.give_way(common.clock.wall());
         self.renew(common);
-        let Some(run) = &mut self.run else { return Ok(None) };
+        let run = self.run.as_mut()?;
         let now = common.clock.moment();
         if !ready.has(run.number) {
             run.stop_if_overdue(&self.agent.limits, now);
-            return Ok(None);
+            return None;
         }
         let (live, agent, started) = (&self.live, &self.agent, run.started);
         let ladder = run.ladder.clone();
@@ -96,16 +96,19 @@ impl Slot {
         if !is_gone(&run.shim) {
             run.signs.offline = offline;
             run.stop_if_overdue(&agent.limits, now);
-            return Ok(None);
+            return None;
         }
         run.finish(&mut reader);
-        let Some(run) = self.run.take() else { return Ok(None) };
-        if let Some(mut child) = self.child.take() {
-            child.wait()?;
-        }
-        let end = match run.folder.settle(common.clock.wall())? {
-            State::Over(end) => end,
-            State::Alive(_) => return Err(io::Error::other("the shim is gone and its lock is held")),
+        let run = self.run.take()?;
+        let end = match self.end_of(&run.folder, common) {
+            Ok(end) => end,
+            Err(error) => {
+                let error = io::Error::new(error.kind(), format!("{}: {error}", run.folder.path().display()));
+                common.knowledge.give_back(&run.permit);
+                self.give_up(common.knowledge.ledger());
+                self.set_aside(&error, common, log);
+                return Some(RunOver { refused: false, succeeded: false });
+            }
         };
         let seen = EndEvidence {
             stopping: run.stopping,
@@ -117,7 +120,18 @@ impl Slot {
         };
         let over = self.conclude(Some(&run.folder), &end, &seen, common, log);
         self.forget_old_runs();
-        Ok(Some(over))
+        Some(over)
+    }
+
+    /// How a run ended whose shim is gone.
+    fn end_of(&mut self, folder: &Folder, common: &Common<'_>) -> io::Result<Ended> {
+        if let Some(mut child) = self.child.take() {
+            child.wait()?;
+        }
+        match folder.settle(common.clock.wall())? {
+            State::Over(end) => Ok(end),
+            State::Alive(_) => Err(io::Error::other("the shim is gone and its lock is held")),
+        }
     }
 
     /// Judges an end, and shares what was learned. A start that failed at once has no folder.

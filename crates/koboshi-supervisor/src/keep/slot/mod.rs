@@ -1,9 +1,10 @@
 //! One agent in one project: what it is doing, and what is wanted of it.
 //!
-//! `adopt` takes over what an earlier supervisor left, `wanted` decides whether it is to run, `start` starts what may start, `end` reads output
+//! `adopt` takes over what an earlier supervisor left, `aside` keeps what it cannot read from being started, `wanted` decides whether it is to run, `start` starts what may start, `end` reads output
 //! and judges ends, `machine` keeps to one machine what may run on any.
 
 mod adopt;
+mod aside;
 mod end;
 mod machine;
 mod start;
@@ -27,6 +28,8 @@ use super::ask::ProgramAsker;
 use super::lease::AgentLease;
 use super::run::Run;
 use super::{Agent, Common, JUDGED};
+
+use aside::Aside;
 
 /// How many runs stay on disk, with their logs.
 const KEPT_RUNS: usize = 20;
@@ -71,6 +74,8 @@ pub(crate) struct Slot {
     held: Option<String>,
     /// Whether what holds it ends only when a person resumes it.
     is_parked: bool,
+    /// Its runs cannot be read: it is not started.
+    aside: Option<Aside>,
     last: Value,
     session: Option<String>,
     again: bool,
@@ -104,6 +109,7 @@ impl Slot {
             trouble: None,
             held: None,
             is_parked: false,
+            aside: None,
             last: Value::Null,
             session: None,
             again: false,
@@ -159,13 +165,17 @@ impl Slot {
 
     pub(super) fn wish(&mut self, wish: Wish) {
         match wish {
-            Wish::Run => self.set_stopped(false),
+            Wish::Run => {
+                self.set_stopped(false);
+                self.retry_now();
+            }
             Wish::Stop => {
                 self.set_stopped(true);
                 self.stop_for_us();
             }
             Wish::Restart => {
                 self.set_stopped(false);
+                self.retry_now();
                 self.stop_for_us();
             }
         }
@@ -203,6 +213,7 @@ impl Slot {
             (Some(run), ..) if run.stopping.is_some() => "stopping",
             (Some(_), ..) => "running",
             (None, true, _) => "stopped",
+            (None, false, _) if self.aside.is_some() => "aside",
             (None, false, Some(_)) if self.is_parked => "parked",
             (None, false, Some(_)) => "held",
             (None, false, None) => "waiting",
@@ -211,8 +222,9 @@ impl Slot {
 
     pub(super) fn status(&self, now: Timestamp) -> Value {
         let running = self.run.as_ref().and_then(|run| run.folder.running());
+        let held_by = self.aside.as_ref().map(|aside| &aside.why).or(self.held.as_ref());
         json!({
-            "agent": self.agent.name, "state": self.state(), "held_by": self.held, "now": now,
+            "agent": self.agent.name, "state": self.state(), "held_by": held_by, "now": now,
             "started": self.run.as_ref().map(|run| run.started), "account": self.account().map(ScopeKey::name),
             "pid": running.map(|running| running.child.pid), "last": self.last,
             "written": self.run.as_ref().map(|run| run.written),

@@ -24,11 +24,11 @@ use super::{Common, Run, Slot};
 const FENCE: &str = "KOBOSHI_FENCE";
 
 impl Slot {
-    /// Starts it with the first of its accounts that is not dry, if it may start; returns whether it runs. `has_place` tells whether an account
-    /// allows one more run.
+    /// Starts it with the first of its accounts that is not dry, if it may start; returns whether it runs. `full` names what allows no further
+    /// run with an account: that account, or the agent.
     pub(in crate::keep) fn start(
         &mut self,
-        has_place: impl Fn(Option<&ScopeKey>) -> bool,
+        full: impl Fn(Option<&ScopeKey>) -> Option<String>,
         common: &Common<'_>,
         log: &mut dyn FnMut(&str),
     ) -> bool {
@@ -36,16 +36,15 @@ impl Slot {
         let mut refusals = Vec::new();
         for account in self.agent.accounts.clone() {
             let ladder = &account.ladder;
-            let started = if has_place(ladder.account.as_ref()) {
-                common.knowledge.start(ladder)
-            } else {
-                match common.knowledge.shared_refusal(ladder) {
+            let started = match full(ladder.account.as_ref()) {
+                None => common.knowledge.start(ladder),
+                Some(full) => match common.knowledge.shared_refusal(ladder) {
                     Some(held) => Err(held),
                     None => {
-                        self.hold_for_place(ladder.account.as_ref(), log);
+                        self.hold_for_place(&full, log);
                         return false;
                     }
-                }
+                },
             };
             match started {
                 Ok(permit) => return self.started(&permit, &account, term, common, log),
@@ -62,9 +61,9 @@ impl Slot {
         false
     }
 
-    /// Remembers that as many run as its account allows.
-    fn hold_for_place(&mut self, account: Option<&ScopeKey>, log: &mut dyn FnMut(&str)) {
-        let why = account.map_or_else(String::new, |account| format!("the concurrency of {account}"));
+    /// Remembers that as many run as its account allows, or as it may itself.
+    fn hold_for_place(&mut self, full: &str, log: &mut dyn FnMut(&str)) {
+        let why = format!("the concurrency of {full}");
         if self.held.as_ref() != Some(&why) {
             log(&format!("{}: waits, held by {why}", self.agent.name));
             (self.held, self.is_parked) = (Some(why), false);
@@ -163,6 +162,7 @@ impl Slot {
             open_files: common.open_files,
             lease: term,
             account: account.name().map(str::to_owned),
+            keyed: gateway.is_some() && self.agent.gateway.key().is_some(),
             masked: self.agent.masked_with(account),
         };
         if let Some(why) = missing(&command, &environment, self.agent.dir.as_deref()) {

@@ -11,7 +11,7 @@ use super::Slot;
 impl Slot {
     /// Whether it is to be started now.
     pub(in crate::keep) fn wants_to_start(&self, watched_since: Timestamp, now: Timestamp) -> bool {
-        if self.is_running() || self.stopped || self.retired {
+        if self.is_running() || self.stopped || self.retired || self.aside.is_some() {
             return false;
         }
         let past = Past {
