@@ -13,6 +13,7 @@ use crate::drill::DrillArgs;
 use crate::import::ImportCommand;
 use crate::init::InitArgs;
 use crate::key::KeyCommand;
+use crate::notify::NotifyCommand;
 use crate::repair::RepairArgs;
 use crate::replay::GuardCommand;
 use crate::run::RunArgs;
@@ -192,6 +193,9 @@ pub(crate) enum Command {
     /// Make and revoke the keys of clients, in the config
     #[command(subcommand, after_help = KEY_EXAMPLES)]
     Key(KeyCommand),
+    /// Send a test notice to a channel of the config
+    #[command(subcommand, after_help = crate::notify::EXAMPLES)]
+    Notify(NotifyCommand),
     /// List every kind of error with its codes; as JSON also whether a retry may help
     #[command(after_help = CODES_EXAMPLES)]
     Codes(CodesArgs),

@@ -23,6 +23,7 @@ mod kinds;
 mod limits;
 mod manual;
 mod models;
+mod notify;
 #[cfg(test)]
 mod pages;
 mod repair;
@@ -138,6 +139,7 @@ fn language_of(cli: &Cli) -> Language {
         Command::Pause(args) => args.state.config.file.as_deref(),
         Command::Journal(args) => args.state.config.file.as_deref(),
         Command::Spend(args) => args.place.config.file.as_deref(),
+        Command::Notify(command) => command.config_file(),
         _ => None,
     };
     let config = settings::load_without_keys(file, &cli.lang).unwrap_or_default();
@@ -173,6 +175,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Journal(args) => state::journal(args),
         Command::Spend(args) => state::spend(args),
         Command::Key(command) => key::run(command),
+        Command::Notify(command) => notify::run(command),
         Command::Corpus(CorpusCommand::Check(args)) => corpus::run(args),
         Command::Guard(command) => replay::run(command),
         Command::Completions { shell } => manual::completions(*shell),

@@ -21,6 +21,7 @@ use koboshi_config::file::locate;
 use koboshi_config::gateway::{LogFormat, open_to_others};
 use koboshi_config::reload::{Reload, Reloader};
 use koboshi_gateway::{Backing, Gateway, Operator, Setup, StartError};
+use koboshi_notify::{Notifications, Tone};
 use koboshi_report::phrase::Lang;
 use koboshi_store::Store;
 use serde_json::json;
@@ -30,6 +31,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::args::{ConfigFileArgs, LangArgs};
 use crate::follow::Files;
 use crate::host::GatewayHost;
+use crate::notify::surroundings;
 use crate::say::{Say, store_place, width};
 use crate::{Exit, Failure, clock, experts, settings, state};
 
@@ -96,6 +98,8 @@ pub(crate) struct Served<'a> {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) config: Config,
     pub(crate) say: Say,
+    /// Ends after the gateway: what its last requests changed can still be told.
+    pub(crate) notices: Notifications,
     args: &'a ServeArgs,
     reloader: Option<Reloader>,
     /// As they were before the gateway read them: a change since then is a change.
@@ -108,7 +112,8 @@ impl Served<'_> {
         let (config, started) = (self.config.clone(), self.config.clone());
         let files = self.files.clone();
         let reloader = self.reloader.as_ref();
-        ConfigFollower { files, args: self.args, gateway: &self.gateway, reloader, config, started }
+        let (gateway, notices) = (&self.gateway, &self.notices);
+        ConfigFollower { files, args: self.args, gateway, notices, reloader, config, started }
     }
 }
 
@@ -118,9 +123,12 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let mut signals = runtime.block_on(async { Signals::new() })?;
     let served = begin(args, |_| Ok(()))?;
     runtime.block_on(until_stopped(served.follower(), &mut signals));
-    let gateway = served.gateway;
+    let Served { gateway, notices, .. } = served;
     runtime.block_on(async {
-        let stopping = tokio::task::spawn_blocking(move || gateway.stop());
+        let stopping = tokio::task::spawn_blocking(move || {
+            gateway.stop();
+            drop(notices);
+        });
         tokio::select! {
             _ = stopping => Ok(Exit::Good),
             // A second signal does not wait for streams.
@@ -192,7 +200,11 @@ pub(crate) fn begin(
     for warning in loaded.as_ref().map(settings::warnings).unwrap_or_default() {
         gateway.note(&warning);
     }
-    Ok(Served { gateway, store, config, say, args, reloader, files })
+    let teller = gateway.teller();
+    let log = move |tone: Tone, text: &str| teller(if tone == Tone::Info { "info" } else { "warn" }, text);
+    let node = format!("gateway/{}", gateway.address());
+    let notices = Notifications::start(surroundings(&store, node, say.lang, Arc::new(log)), &config)?;
+    Ok(Served { gateway, store, config, say, notices, args, reloader, files })
 }
 
 /// Why it did not start. For an address that others can reach the text is that of `check`.
@@ -285,6 +297,7 @@ fn seed() -> u64 {
 pub(crate) struct ConfigFollower<'f> {
     args: &'f ServeArgs,
     gateway: &'f Gateway,
+    notices: &'f Notifications,
     reloader: Option<&'f Reloader>,
     /// The current one.
     config: Config,
@@ -356,6 +369,9 @@ impl ConfigFollower<'_> {
     ) -> Result<T, String> {
         let used = used(&config)?;
         self.gateway.reload(config.clone()).map_err(|error| error.to_string())?;
+        if let Err(error) = self.notices.adopt(&config) {
+            self.gateway.note(&format!("notices cannot be sent: {error}"));
+        }
         self.log_pending_settings(&config);
         self.config = config;
         Ok(used)

@@ -70,7 +70,9 @@ pub(crate) fn run(args: &UpArgs) -> Result<Exit, Failure> {
     let kept = supervise(&served, &args.serve);
     // The gateway may take a while to end its streams: a second signal does not wait for them.
     let _ = exit_at_next_signal(i32::from(INTERRUPTED));
-    served.gateway.stop();
+    let Served { gateway, notices, .. } = served;
+    gateway.stop();
+    drop(notices);
     kept.map(|()| Exit::Good)
 }
 

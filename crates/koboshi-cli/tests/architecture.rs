@@ -19,6 +19,8 @@ fn floor(name: &str) -> Option<u8> {
         "koboshi-wire" | "koboshi-store" | "koboshi-config" | "koboshi-report" => 1,
         // It plays what the wire reads.
         "koboshi-sim" => 2,
+        // It writes with the words of the report and reads the store.
+        "koboshi-notify" => 2,
         "koboshi-gateway" | "koboshi-supervisor" => 3,
         "koboshi-cli" => 4,
         // For tests only: any test may use it, no product crate may.

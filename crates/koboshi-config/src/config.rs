@@ -19,6 +19,7 @@ use crate::gateway::{
     AdminConfig, ClientKey, DegradeConfig, ErrorsConfig, GuardConfig, LogConfig, ModelConfig, Named,
     ProviderConfig, RouteConfig, ServeConfig, SpendConfig, TraceConfig,
 };
+use crate::notify::{ChannelConfig, NotifyConfig};
 use crate::secret::Secret;
 use crate::sessions::SessionsConfig;
 
@@ -77,6 +78,10 @@ pub struct Config {
     pub log: LogConfig,
     /// Where traces go.
     pub trace: TraceConfig,
+    /// What all channels of notices have in common.
+    pub notify: NotifyConfig,
+    /// Where notices go, by name: `notify.channels`.
+    pub channels: Named<ChannelConfig>,
     /// Agents of a supervisor, by name.
     pub agents: Named<AgentConfig>,
     /// Accounts of agents, by name.
@@ -114,6 +119,8 @@ impl Default for Config {
             errors: ErrorsConfig::default(),
             log: LogConfig::default(),
             trace: TraceConfig::default(),
+            notify: NotifyConfig::default(),
+            channels: Named::new(),
             agents: Named::new(),
             accounts: Named::new(),
             kinds: Vec::new(),

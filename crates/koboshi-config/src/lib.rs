@@ -21,6 +21,7 @@ pub mod litellm;
 pub mod load;
 mod mask;
 mod near;
+pub mod notify;
 mod policy;
 mod provider;
 mod read;

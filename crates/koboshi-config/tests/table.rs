@@ -37,6 +37,7 @@ fn entry_of(key: &Key) -> &'static str {
         Some("models") => "openai/*",
         Some("agents") => "reviewer",
         Some("accounts") => "main",
+        Some("notify.channels") => "ops",
         Some(_) => "grep",
     }
 }
@@ -59,6 +60,12 @@ fn a_text(key: &Key) -> &'static str {
         "currency" => "JPY",
         "zone" => "Asia/Tokyo",
         "schedule" => "every 10m",
+        "server" => "mail.example:587",
+        "from" | "to" => "ops@example.com",
+        "triggers" => "park",
+        "kinds" if key.path.starts_with("notify.") => "quota_exceeded",
+        "scopes" => "account",
+        "quiet_hours" => "22:00-07:00",
         _ => "MIRA",
     }
 }
@@ -113,6 +120,7 @@ fn document(key: &Key, value: Json) -> Json {
         "providers.*.credentials_file" | "providers.*.project" | "providers.*.location" => {
             of_kind(&mut document, "vertex");
         }
+        path if path.starts_with("notify.channels.*.") => complete_channel(&mut document),
         "providers.*.kind" => {
             let kind = document["providers"]["mira"]["kind"].clone();
             of_kind(&mut document, kind.as_str().unwrap_or_default());
@@ -120,6 +128,22 @@ fn document(key: &Key, value: Json) -> Json {
         _ => {}
     }
     document
+}
+
+/// Gives a channel of notices what its kind needs.
+fn complete_channel(document: &mut Json) {
+    let channel = &mut document["notify"]["channels"]["ops"];
+    for (key, value) in [
+        ("url", json!("https://host.example/v1")),
+        ("server", json!("mail.example:25")),
+        ("from", json!("koboshi@example.com")),
+        ("to", json!(["ops@example.com"])),
+        ("command", json!(["true"])),
+    ] {
+        if channel.get(key).is_none() {
+            channel[key] = value;
+        }
+    }
 }
 
 /// Makes the provider one of this kind, with what that needs.
@@ -309,7 +333,7 @@ fn what_the_example_has_in_comments_is_good_and_shows_every_key_of_entries() {
     let shown: BTreeSet<String> = differences(&config).into_iter().map(|one| one.path).collect();
     let names = [
         "alice", "openai", "azure", "vertex", "company", "*", "ollama/my-model*", "poll_job", "random",
-        "reviewer", "worker", "planner", "builder", "main",
+        "reviewer", "worker", "planner", "builder", "main", "ops", "pager", "office", "desk",
     ];
     for key in leaves().filter(|key| key.entries().is_some()) {
         let is_rule = key.path.starts_with("guard.tools.*.") && key.path.matches('.').count() > 3;
@@ -527,6 +551,21 @@ fn schema_and_loader_agree_on_the_form_of_texts_and_lengths() {
             ],
         ),
         (
+            "notify.channels.*.server",
+            &["a:1", "mail.example:587", "a:65535", "a:65536", "a:0", "a:01", "a", ":1", "a b:1", ""],
+        ),
+        (
+            "notify.channels.*.from",
+            &["a@b", "a.b+c@host.example", "@b", "a@", "a", "a b@c", "日@b", "a@b c", ""],
+        ),
+        (
+            "notify.channels.*.quiet_hours",
+            &[
+                "22:00-07:00", "00:00-23:59", "24:00-07:00", "7:00-8:00", "07:60-08:00", "07:00",
+                "+1:00-02:00", "",
+            ],
+        ),
+        (
             "degrade.simple_model",
             &["sim/ok", "sim/rate-429?retry_after=2&p=0.3", "openrouter/meta/llama-3", "{model}/x", "sim"],
         ),
@@ -558,6 +597,9 @@ fn schema_and_loader_agree_on_the_form_of_parts() {
         ("providers.*.keys", &["sk-1", "!~", "", "a b", "a\n", "é"]),
         ("providers.*.dialects", &["chat", "responses", "messages", "gemini", "openai", "Chat", ""]),
         ("providers.*.token_command", &["gcloud", "print access token", "日本", "", "a\nb", "a\u{7f}"]),
+        ("notify.channels.*.triggers", &["park", "parks", "", "Park"]),
+        ("notify.channels.*.scopes", &["account", "client", "network", ""]),
+        ("notify.channels.*.to", &["a@b", "a"]),
         (
             "routes.*.chain",
             &[

@@ -1302,3 +1302,33 @@ drill-on-flapping = up and down in turns, six requests
 drill-on-all-down = every target down
 drill-on-store-away = Koboshi's store cannot be reached
 drill-on-store-full = Koboshi's store is full
+
+## Notices
+
+notice-severity-info = INFO
+notice-severity-warning = WARNING
+notice-severity-critical = CRITICAL
+notice-breaker = { $subject } fails too often and is not used for a while (its breaker is open)
+notice-cooldown = { $subject } is in cooldown
+notice-park = { $subject } is parked
+notice-budget-near = { $subject }: at least 80 % is spent
+notice-budget-spent = { $subject }: it is spent, and requests with this key are refused
+notice-over = { $subject } can be used again
+notice-over-budget = { $subject }: there is room again
+notice-client-day = budget of the key { $name } for the day
+notice-client-month = budget of the key { $name } for the month
+notice-many = [{ $severity }] { $count } notices: { $began } began, { $worse } got worse, { $over } over
+notice-more = And { $count } more. `koboshi status` shows what is in force now.
+notice-dropped = { $count } older notices could not be kept until this channel worked again.
+notice-worse = It got worse than it was when you were told first.
+notice-since = Since { $since }.
+notice-until = Since { $since }, until { $until }.
+notice-resume = It stays so until someone resumes it: koboshi resume { $subject }
+notice-lasted = It lasted { $length }: from { $since } to { $until }.
+notice-cost = Meanwhile { $faults } attempts failed. { $lost } attempts were sent whose answer no client got ({ $lost-cost }); lesser answers cost { $lesser-cost }.
+notice-cost-nothing = No failed attempt was counted meanwhile.
+notice-test = This is a test notice. The channel { $channel } works.
+notify-unknown-channel = the config has no channel { $channel }: there are { $known }
+notify-no-channels = the config has no channel { $channel }, and no other: add one under `notify.channels`
+notify-sent = { $channel }: the test notice was taken ({ $kind })
+notify-not-sent = { $channel }: the test notice was not taken ({ $kind }): { $why }

@@ -1302,3 +1302,33 @@ drill-on-flapping = 停止と復旧の繰り返し（リクエスト 6 回）
 drill-on-all-down = すべてのターゲットが停止
 drill-on-store-away = Koboshi のストアに接続できない
 drill-on-store-full = Koboshi のストアが満杯
+
+## 通知
+
+notice-severity-info = 情報
+notice-severity-warning = 警告
+notice-severity-critical = 重大
+notice-breaker = { $subject } は失敗が続いているため、しばらく使いません（ブレーカーが開いています）
+notice-cooldown = { $subject } はクールダウン中です
+notice-park = { $subject } は停止しています
+notice-budget-near = { $subject }の 80 % 以上を使いました
+notice-budget-spent = { $subject }を使い切りました。このキーのリクエストは拒否されます
+notice-over = { $subject } は再び使えます
+notice-over-budget = { $subject }に再び余裕ができました
+notice-client-day = キー { $name } の 1 日の予算
+notice-client-month = キー { $name } の 1 か月の予算
+notice-many = [{ $severity }] 通知 { $count } 件: 発生 { $began }、悪化 { $worse }、終了 { $over }
+notice-more = ほかに { $count } 件あります。現在の状態は `koboshi status` で確認できます。
+notice-dropped = このチャンネルが復旧するまでに、古い通知 { $count } 件を保持できませんでした。
+notice-worse = 最初の通知のときより悪化しました。
+notice-since = { $since }から。
+notice-until = { $since }から{ $until }まで。
+notice-resume = 再開するまでこのままです: koboshi resume { $subject }
+notice-lasted = 継続時間は { $length } でした（{ $since }から{ $until }まで）。
+notice-cost = その間に { $faults } 回の試行が失敗しました。クライアントに届かなかった試行は { $lost } 回（{ $lost-cost }）、代替の応答の費用は { $lesser-cost } です。
+notice-cost-nothing = その間に失敗した試行はありませんでした。
+notice-test = テスト通知です。チャンネル { $channel } は動作しています。
+notify-unknown-channel = 設定にチャンネル { $channel } はありません。あるもの: { $known }
+notify-no-channels = 設定にチャンネル { $channel } はなく、ほかのチャンネルもありません。`notify.channels` に追加してください
+notify-sent = { $channel }: テスト通知を送信しました（{ $kind }）
+notify-not-sent = { $channel }: テスト通知を送信できませんでした（{ $kind }）: { $why }

@@ -6,6 +6,7 @@
 
 pub mod fault_words;
 pub mod guard;
+pub mod notice;
 pub mod phrase;
 pub mod reask;
 pub mod spent;

@@ -30,6 +30,7 @@ pub mod guard;
 pub mod key;
 #[cfg(feature = "models")]
 pub mod models;
+pub mod notice;
 mod policies;
 #[cfg(feature = "args")]
 pub mod reask;

@@ -19,12 +19,14 @@ use koboshi_config::config::Language;
 use koboshi_config::file::locate;
 use koboshi_config::reload::{Reload, Reloader};
 use koboshi_config::words::words;
+use koboshi_notify::{Notifications, Tone};
 use koboshi_store::{Ledger, LedgerOptions};
 use koboshi_supervisor::Knowledge;
 use koboshi_supervisor::keep::{Agent, GatewayChoice, KeepError, Reloaded, SupervisorInputs, keep};
 use koboshi_supervisor::spawn::own_binary;
 
 use crate::args::{ConfigFileArgs, LangArgs};
+use crate::notify::surroundings;
 use crate::run::gateway::answering;
 use crate::say::Say;
 use crate::{Exit, Failure, clock, experts, rules, state};
@@ -81,13 +83,16 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
         return Err(Failure::of(none.into()));
     }
     let (store, runs) = state::for_runs(args.store.as_deref(), &config)?;
-    let ledger = Arc::new(Ledger::open(store, LedgerOptions::new(state::supervisor_node()?))?);
+    let node = state::supervisor_node()?;
+    let ledger = Arc::new(Ledger::open(Arc::clone(&store), LedgerOptions::new(node.clone()))?);
     let _ = ledger.wait_loaded(STORE_TIMEOUT);
     let knowledge = Knowledge::new(Arc::clone(&ledger), config.cooldown)
         .map_err(|error| Failure::new(error.to_string()))?
         .on_a_fleet(state::is_fleet(args.store.as_deref(), &config));
     let classifier = Classifier::new(rules::load(&config.rules)?, clock::zones());
     let say = Say::new(args.lang.get(&config))?;
+    let notices =
+        Notifications::start(surroundings(&store, node.to_string(), say.lang, Arc::new(log_line)), &config)?;
     // Asked at each start: a gateway that is started later serves too, and the absence of one restarts no agent.
     let in_use = RefCell::new(config.clone());
     let settings = agents::settings(&config, &GatewayChoice::Asked)?;
@@ -97,6 +102,9 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
         match reloader.as_ref().map(check) {
             Some(Reload::Changed(config)) => match agents::settings(&config, &GatewayChoice::Asked) {
                 Ok(settings) => {
+                    if let Err(error) = notices.adopt(&config) {
+                        log_line(Tone::Warning, &format!("notices cannot be sent: {error}"));
+                    }
                     in_use.replace(config.as_ref().clone());
                     Reloaded::New(settings)
                 }
@@ -128,7 +136,15 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
         },
     });
     ledger.finish(STORE_TIMEOUT);
+    drop(notices);
     kept.map(|()| Exit::Good).map_err(|error| not_kept(&error))
+}
+
+/// A line of the notices, as the supervisor writes its own.
+fn log_line(tone: Tone, text: &str) {
+    let level = if tone == Tone::Info { "INFO" } else { "WARNING" };
+    // A log that cannot be written stops no agent.
+    let _ = writeln!(std::io::stderr().lock(), "[{level}] {text}");
 }
 
 /// Follows the config file, where there is one.

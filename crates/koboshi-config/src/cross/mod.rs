@@ -5,6 +5,7 @@
 
 mod agents;
 mod embeddings;
+mod notify;
 mod providers;
 mod sim;
 
@@ -35,6 +36,7 @@ pub(crate) fn check(config: &Config, walk: &mut Walk<'_>, sim: fn(&str) -> Optio
     found.extend(sim::check(config, walk, sim));
     found.extend(models(config, walk));
     found.extend(agents::check(config, walk));
+    found.extend(notify::check(config, walk));
     found
 }
 

@@ -343,6 +343,13 @@ impl Gateway {
         self.state.log.line(Level::from_name(level), message, &json!({}));
     }
 
+    /// The same for a thread of that part.
+    #[must_use]
+    pub fn teller(&self) -> impl Fn(&str, &str) + Send + Sync + 'static {
+        let log = self.state.log.clone();
+        move |level, message| log.line(Level::from_name(level), message, &json!({}))
+    }
+
     /// Logs an event, with its fields.
     pub fn inform(&self, message: &str, facts: &serde_json::Value) {
         self.state.log.line(Level::Info, message, facts);

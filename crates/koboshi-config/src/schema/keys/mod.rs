@@ -8,6 +8,7 @@ mod cooldowns;
 mod forms;
 mod guard;
 mod models;
+mod notify;
 mod providers;
 mod requests;
 mod routes;
@@ -45,6 +46,7 @@ pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         agents::agents(),
         store::keys(),
         serve::telling(),
+        notify::keys(),
         top(),
     ]
     .into_iter()

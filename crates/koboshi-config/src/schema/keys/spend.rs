@@ -48,7 +48,7 @@ const CURRENCY: Form = Form {
     },
 };
 
-const ZONE: Form = Form {
+pub(super) const ZONE: Form = Form {
     description: words(
         "the name of a time zone such as `Asia/Tokyo` or `UTC`",
         "`Asia/Tokyo` や `UTC` のようなタイムゾーン名",

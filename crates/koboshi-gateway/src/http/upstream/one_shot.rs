@@ -1,4 +1,4 @@
-//! Sends one request to one server over a connection of its own and reads the whole answer: for batches of traces and for operators.
+//! Sends one request to one server over a connection of its own and reads the whole answer: for batches of traces, for operators and for notices.
 //!
 //! The connection is made like those to providers: TLS, proxies and time limits are the same. HTTP/1.1 only: one request needs no streams.
 
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{HOST, PROXY_AUTHORIZATION};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST, PROXY_AUTHORIZATION, RETRY_AFTER, USER_AGENT};
 use http::{Request, Response, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
@@ -15,6 +15,7 @@ use hyper_util::rt::TokioIo;
 use koboshi::fault::{Fault, Kind, Sub};
 use rustls::ClientConfig;
 
+use super::USER_AGENT_VALUE;
 use super::connect::Connector;
 use super::origin::{Origin, OriginError};
 use super::trust::tls_config;
@@ -81,6 +82,45 @@ impl OneShotClient {
         let body = Limited::new(body, self.max_bytes).collect().await?.to_bytes();
         Ok(Response::from_parts(parts, body))
     }
+}
+
+/// What came back for a posted body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Posted {
+    /// The status; one that wants to redirect is an answer like any other.
+    pub status: u16,
+    /// What `Retry-After` says, as a number of seconds.
+    pub retry_after: Option<Duration>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// Posts JSON to an address, on the way on which providers are reached, and follows no redirect. The caller limits the time and runs a
+/// runtime; an error does not show the address, which may be a secret.
+///
+/// # Errors
+/// The address or a header cannot be used, or there is no answer.
+pub async fn post_json(
+    address: String,
+    headers: Vec<(&'static str, String)>,
+    body: Vec<u8>,
+    max_bytes: usize,
+) -> Result<Posted, String> {
+    let client = OneShotClient::at(&address, max_bytes).map_err(|_| "this is no address of a web server")?;
+    let mut request = Request::post(&address).header(USER_AGENT, USER_AGENT_VALUE.clone());
+    request = request.header(CONTENT_TYPE, "application/json").header(CONTENT_LENGTH, body.len());
+    for (name, value) in headers {
+        request = request.header(name, value);
+    }
+    let request = request.body(Bytes::from(body)).map_err(|_| "the address or a header cannot be sent")?;
+    let answer = client.send(request).await.map_err(|error| error.to_string())?;
+    let seconds =
+        answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    Ok(Posted {
+        status: answer.status().as_u16(),
+        retry_after: seconds.map(Duration::from_secs),
+        body: answer.into_body().to_vec(),
+    })
 }
 
 /// The usual TLS settings, for HTTP/1.1 only.

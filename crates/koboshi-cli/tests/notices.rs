@@ -1,0 +1,336 @@
+//! Notices through the running binary, to receivers that fail: each is told once, also after a crash, also of a fleet.
+//!
+//! `KOBOSHI_NOTICE_STORM` sets how many requests the storm has (`scripts/test --long`: 10,000).
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+
+mod common;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use common::served::Served;
+use common::supervised::{Home, mark};
+use common::{json as document, run, scratch};
+use hmac::{Hmac, Mac};
+use koboshi_testkit::questions::chat;
+use koboshi_testkit::{Delivery, RawReply, RawUpstream, Receiver, Reception, ScriptedAgent, Upstream, until};
+use serde_json::{Value, json};
+use sha2::Sha256;
+use tempfile::TempDir;
+
+const SECRET: &str = "a-secret-of-the-pager-channel";
+
+/// The model whose quota is used up, as notices name it.
+const DRY: &str = "model:one/quota?retry_after=2h";
+const BEGAN: &str = "model:one/quota?retry_after=2h start";
+const OVER: &str = "model:one/quota?retry_after=2h end";
+
+/// A folder with a store, and a provider whose allowance is used up.
+struct Place {
+    folder: TempDir,
+    provider: Upstream,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), provider: Upstream::start() }
+    }
+
+    fn store(&self) -> PathBuf {
+        self.folder.path().join("store.db")
+    }
+
+    fn gateway(&self, channels: &Value) -> Served {
+        self.gateway_before(&self.provider.url(), "one/quota?retry_after=2h", channels)
+    }
+
+    fn gateway_before(&self, provider: &str, target: &str, channels: &Value) -> Served {
+        let config = self.folder.path().join("koboshi.yaml");
+        let text = json!({
+            "providers": {"one": {"kind": "openai", "base_url": provider, "keys": ["sk-own-key-of-the-gateway-4711"]}},
+            "routes": {"m": [target, "sim/ok"]},
+            "notify": {"group_wait": "0s", "settle": "0s", "channels": channels},
+        });
+        std::fs::write(&config, text.to_string()).unwrap();
+        Served::start(&config, &self.store())
+    }
+
+    fn resume(&self, key: &str) {
+        let out = run(&["resume", key, "--store", &self.store().display().to_string()]);
+        assert_eq!(out.status, 0, "{}{}", out.text, out.error);
+    }
+}
+
+fn pager(receiver: &Receiver) -> Value {
+    json!({"pager": {"kind": "webhook", "url": receiver.url(), "secret": SECRET, "timeout": "1s"}})
+}
+
+/// Whether the signature is the one that a receiver computes by itself.
+fn is_signed(delivery: &Delivery) -> bool {
+    let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).unwrap();
+    mac.update(
+        format!("{}.{}.", delivery.header("webhook-id"), delivery.header("webhook-timestamp")).as_bytes(),
+    );
+    mac.update(&delivery.body);
+    let expected = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
+    delivery.header("webhook-signature") == expected && delivery.json()["id"] == delivery.header("webhook-id")
+}
+
+fn wait_for(receiver: &Receiver, notice: &str) {
+    until(&format!("{notice:?} in {:?}", receiver.notices()), || {
+        receiver.notices().iter().any(|one| one == notice).then_some(())
+    });
+}
+
+#[test]
+fn a_storm_of_faults_is_told_once_and_its_end_with_what_it_cost() {
+    let storm = std::env::var("KOBOSHI_NOTICE_STORM").map_or(300, |count| count.parse().unwrap());
+    let (place, receiver) = (Place::new(), Receiver::good());
+    let gateway = place.gateway(&pager(&receiver));
+    for _ in 0..storm {
+        assert_eq!(gateway.post(&chat(false), &[]).status, 200);
+    }
+    wait_for(&receiver, BEGAN);
+    place.resume(DRY);
+    wait_for(&receiver, OVER);
+    let notices = receiver.notices();
+    assert_eq!(notices, [BEGAN, OVER], "one for each stage of the one episode");
+    let deliveries = receiver.deliveries();
+    assert!(deliveries.iter().all(is_signed));
+    let (start, end) = (&deliveries[0].json()["notices"][0], &deliveries[1].json()["notices"][0]);
+    assert_eq!((&start["severity"], &start["code"]), (&json!("critical"), &json!("KBS-3002")));
+    assert_eq!((&start["kind"], &start["episode"]), (&json!("quota_exceeded"), &end["episode"]));
+    assert!(end["cost"]["failed_attempts"].as_u64().unwrap() >= 1, "{end}");
+    assert!(end["ended"].as_str().is_some() && start["until"].as_str().is_some());
+}
+
+#[test]
+fn a_receiver_that_fails_hangs_and_redirects_gets_the_same_message_until_it_takes_it_and_delays_no_one() {
+    let (place, elsewhere, other) = (Place::new(), Receiver::good(), Receiver::good());
+    let stranger = elsewhere.url();
+    let receiver = Receiver::start(move |before| match before {
+        0 => Reception::Status(503),
+        1 => Reception::Hang,
+        2 => Reception::Redirect(stranger.clone()),
+        _ => Reception::Status(200),
+    });
+    let file = place.folder.path().join("told");
+    let mut channels = pager(&receiver);
+    channels["other"] = json!({"kind": "slack", "url": other.url(), "channel": "#ops", "language": "ja"});
+    channels["script"] = json!({
+        "kind": "command",
+        "command": ["sh", "-c", format!("cat > {0}.new; env >> {0}.new; mv {0}.new {0}", file.display())],
+    });
+    let gateway = place.gateway(&channels);
+    gateway.post(&chat(false), &[]);
+    until("four attempts", || (receiver.deliveries().len() == 4).then_some(()));
+    let deliveries = receiver.deliveries();
+    let ids: BTreeSet<&str> = deliveries.iter().map(|one| one.header("webhook-id")).collect();
+    assert_eq!(ids.len(), 1, "each time the same message");
+    assert!(deliveries.iter().all(|one| is_signed(one) && one.body == deliveries[0].body));
+    assert!(elsewhere.deliveries().is_empty(), "a redirect is not followed");
+    // The other channels had theirs meanwhile, each in its own form.
+    let slack = until("Slack", || other.deliveries().first().cloned()).json();
+    assert_eq!((&slack["channel"], &slack["icon_emoji"]), (&json!("#ops"), &json!(":warning:")));
+    assert!(slack["text"].as_str().unwrap().contains(&format!("[重大] KBS-3002: {DRY}")), "{slack}");
+    assert_eq!(slack["blocks"][0]["type"], "header");
+    let told = until("the program", || std::fs::read_to_string(&file).ok());
+    assert!(told.contains(&format!("\"{DRY}\"")) && told.contains("KOBOSHI_NOTICE_ID=msg_"), "{told}");
+    place.resume(DRY);
+    wait_for(&receiver, OVER);
+    assert_eq!(
+        receiver.notices().iter().filter(|one| *one == BEGAN).count(),
+        4,
+        "once it arrived it is not sent again"
+    );
+}
+
+#[test]
+fn a_kill_between_decided_and_sent_loses_nothing_and_the_repeat_has_the_same_id() {
+    let place = Place::new();
+    let receiver =
+        Receiver::start(|before| if before == 0 { Reception::Hang } else { Reception::Status(200) });
+    let mut channels = pager(&receiver);
+    channels["pager"]["timeout"] = json!("1h");
+    let mut gateway = place.gateway(&channels);
+    gateway.post(&chat(false), &[]);
+    until("it is on its way", || (receiver.deliveries().len() == 1).then_some(()));
+    gateway.kill();
+    gateway.start_again();
+    until("it is sent again", || (receiver.deliveries().len() == 2).then_some(()));
+    // A third would come before the end.
+    place.resume(DRY);
+    wait_for(&receiver, OVER);
+    assert_eq!(receiver.notices(), [BEGAN, BEGAN, OVER]);
+    let deliveries = receiver.deliveries();
+    assert_eq!(deliveries[0].header("webhook-id"), deliveries[1].header("webhook-id"));
+    assert_eq!(deliveries[0].body, deliveries[1].body);
+    // A stop in good order repeats nothing either.
+    gateway.kill();
+    gateway.start_again();
+    gateway.post(&chat(false), &[]);
+    until("a new episode", || (receiver.notices().len() == 4).then_some(()));
+    let first = &deliveries[0].json()["notices"][0];
+    assert_ne!(receiver.deliveries()[3].json()["notices"][0]["episode"], first["episode"]);
+}
+
+#[test]
+fn two_gateways_on_one_store_tell_once() {
+    let (place, receiver) = (Place::new(), Receiver::good());
+    let channels = pager(&receiver);
+    let (one, two) = (place.gateway(&channels), place.gateway(&channels));
+    for gateway in [&one, &two, &one, &two] {
+        gateway.post(&chat(false), &[]);
+    }
+    wait_for(&receiver, BEGAN);
+    place.resume(DRY);
+    wait_for(&receiver, OVER);
+    assert_eq!(receiver.notices(), [BEGAN, OVER]);
+}
+
+#[test]
+fn planted_secrets_and_prompts_are_in_no_notice() {
+    const PLANTED: &str = "sk-proj-PLANTEDplantedPLANTEDplanted0123456789abcdefABCDEF";
+    const PROMPT: &str = "my grandmother's diagnosis is hypertrophic cardiomyopathy";
+    let (place, receiver, other) = (Place::new(), Receiver::good(), Receiver::good());
+    let provider = RawUpstream::start(|_| {
+        let body = json!({"error": {
+            "message": format!("Incorrect API key provided: {PLANTED}. Your prompt was: {PROMPT}"),
+            "type": "invalid_request_error", "code": "invalid_api_key",
+        }});
+        let body = body.to_string();
+        let head = format!(
+            "HTTP/1.1 401 Unauthorized\r\ncontent-type: application/json\r\ncontent-length: {}",
+            body.len()
+        );
+        RawReply::Keep(format!("{head}\r\n\r\n{body}"))
+    });
+    let mut channels = pager(&receiver);
+    channels["chat"] = json!({"kind": "slack", "url": other.url()});
+    let gateway = place.gateway_before(&provider.url(), "one/m", &channels);
+    let mut question = chat(false);
+    question["messages"] = json!([{"role": "user", "content": PROMPT}]);
+    gateway.post(&question, &[]);
+    let bodies = until("both channels", || {
+        let both = [receiver.deliveries().first()?.clone(), other.deliveries().first()?.clone()];
+        Some(both.map(|one| String::from_utf8(one.body).unwrap()))
+    });
+    for body in bodies {
+        assert!(body.contains("KBS-2001"), "{body}");
+        for secret in [PLANTED, "PLANTED", PROMPT, "cardiomyopathy", "sk-own-key", SECRET, "of-a-secret-name"]
+        {
+            assert!(!body.contains(secret), "{secret}: {body}");
+        }
+    }
+}
+
+#[test]
+fn agents_that_a_supervisor_parks_are_told_of_without_a_gateway() {
+    let receiver = Receiver::good();
+    let notify = json!({"group_wait": "0s", "settle": "0s", "channels": pager(&receiver)});
+    let more = format!(
+        "notify: {notify}\ncooldown: {{max_starts: 100000, error: {{initial: 20ms, max: 20ms, park_after: 2}}}}\n"
+    );
+    let mut home = Home::new(&more);
+    let agent = ScriptedAgent::new(&mark("parked")).complains("it does not work").exits(1);
+    home.agent("broken", &agent, json!({}));
+    let supervisor = home.supervise();
+    // Whether it was seen before it was parked depends on the machine; that it is parked is told in either case.
+    let parked = until("it is parked", || {
+        let all: Vec<Value> = receiver
+            .deliveries()
+            .iter()
+            .flat_map(|one| one.json()["notices"].as_array().unwrap().clone())
+            .collect();
+        all.into_iter().find(|one| one["trigger"] == "park")
+    });
+    assert_eq!(
+        (&parked["subject"], &parked["severity"]),
+        (&json!("agent:broken/default"), &json!("critical"))
+    );
+    assert!(parked["lines"].to_string().contains("koboshi resume agent:broken/default"), "{parked}");
+    supervisor.end();
+}
+
+/// The hash of the key `test`.
+const CLIENT: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+
+#[test]
+fn a_budget_that_is_spent_is_told_once_as_critical() {
+    let (place, receiver) = (Place::new(), Receiver::good());
+    let prices = place.folder.path().join("prices.yaml");
+    std::fs::write(&prices, "prices: [{match: '*', input: 1, output: 2}]").unwrap();
+    let config = place.folder.path().join("koboshi.yaml");
+    let mut channels = pager(&receiver);
+    (channels["pager"]["triggers"], channels["pager"]["severity"]) = (json!(["budget"]), json!("critical"));
+    let text = json!({
+        "providers": {"one": {"kind": "openai", "base_url": place.provider.url(), "keys": ["sk-own"]}},
+        "routes": {"m": ["one/ok"], "quota": ["one/quota"]},
+        "models_file": prices,
+        "keys": {"laptop": {"sha256": CLIENT, "budget": {"day": 0.0001}}},
+        "notify": {"group_wait": "0s", "channels": channels},
+    });
+    std::fs::write(&config, text.to_string()).unwrap();
+    let gateway = Served::start(&config, &place.store());
+    let ask = |model: &str| {
+        let mut question = chat(false);
+        question["model"] = json!(model);
+        gateway.post(&question, &[("authorization", "Bearer test")]).status
+    };
+    // Not of what the channel wants to hear.
+    ask("quota");
+    until("the budget is spent", || (ask("m") == 429).then_some(()));
+    wait_for(&receiver, "client:laptop/day start");
+    let notices = receiver.deliveries()[0].json()["notices"].clone();
+    assert_eq!((&notices[0]["trigger"], &notices[0]["severity"]), (&json!("budget"), &json!("critical")));
+    assert!(notices[0]["title"].as_str().unwrap().contains("laptop"), "{notices}");
+    assert_eq!(receiver.notices(), ["client:laptop/day start"]);
+}
+
+#[test]
+fn a_test_notice_says_whether_it_was_taken() {
+    let (good, bad) = (Receiver::good(), Receiver::start(|_| Reception::Status(403)));
+    let channels = json!({
+        "good": {"kind": "webhook", "url": good.url(), "secret": SECRET},
+        "bad": {"kind": "slack", "url": bad.url()},
+        "away": {"kind": "webhook", "url": "http://127.0.0.1:9/hook-of-a-secret-name"},
+        "missing": {"kind": "command", "command": ["/there/is/no/such/program"]},
+        "angry": {"kind": "command", "command": ["sh", "-c", "echo no such user >&2; exit 3"]},
+    });
+    let config = scratch("notify-test.yaml", &json!({"notify": {"channels": channels}}).to_string());
+    let test = |channel: &str| run(&["notify", "test", channel, "--config", &config]);
+    let out = test("good");
+    assert_eq!(
+        (out.status, out.text.as_str()),
+        (0, "good: the test notice was taken (webhook)\n"),
+        "{}",
+        out.error
+    );
+    let delivery = &good.deliveries()[0];
+    assert!(is_signed(delivery) && delivery.json()["type"] == "koboshi.test");
+    for (channel, why) in [
+        ("bad", "the server answered 403"),
+        ("away", "refused"),
+        ("missing", "/there/is/no/such/program cannot be started"),
+        ("angry", "no such user"),
+    ] {
+        let out = test(channel);
+        assert_eq!(out.status, 1, "{}", out.error);
+        assert!(out.text.contains(why) && !out.text.contains("of-a-secret-name"), "{channel}: {}", out.text);
+    }
+    let out = run(&["notify", "test", "bad", "--config", &config, "--format", "json"]);
+    let said = document(&out);
+    assert_eq!((out.status, &said["delivered"], &said["kind"]), (1, &json!(false), &json!("slack")));
+    let out = test("pagr");
+    assert_eq!(out.status, 2);
+    assert!(
+        out.error.contains("pagr") && out.error.contains("angry, away, bad, good, missing"),
+        "{}",
+        out.error
+    );
+    let out = run(&["notify", "test", "good", "--config", &config, "--lang", "ja"]);
+    assert!(out.text.contains("テスト通知を送信しました"), "{}", out.text);
+}

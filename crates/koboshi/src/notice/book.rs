@@ -1,0 +1,288 @@
+//! The episodes that are known, and what each channel was told of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::queue::Queue;
+use super::{Damage, Fact, Notice, Severity, Stage, Trigger};
+use crate::fault::Kind;
+
+/// The most episodes at a time; further ones begin when others have ended.
+pub const MAX_EPISODES: usize = 1000;
+/// How long a rest that is over may go untried before its episode ends.
+const MAX_UNTRIED: Duration = Duration::from_secs(60 * 60);
+
+/// What a channel wants to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interest {
+    /// This severity and worse.
+    pub severity: Severity,
+    /// Only these; empty for all.
+    pub triggers: Vec<Trigger>,
+    /// Only these kinds; empty for all. What has no kind is not filtered.
+    pub kinds: Vec<Kind>,
+    /// Only subjects of these levels (the word before the colon); empty for all.
+    pub scopes: Vec<String>,
+}
+
+impl Default for Interest {
+    fn default() -> Self {
+        Self { severity: Severity::Warning, triggers: Vec::new(), kinds: Vec::new(), scopes: Vec::new() }
+    }
+}
+
+impl Interest {
+    /// Whether the channel wants to hear of an episode as it is now.
+    #[must_use]
+    pub fn wants(&self, episode: &Episode) -> bool {
+        let scope = episode.subject.split(':').next().unwrap_or_default();
+        let kind = episode.kind.as_deref().and_then(Kind::from_name);
+        episode.severity >= self.severity
+            && (self.triggers.is_empty() || self.triggers.contains(&episode.trigger))
+            && (self.kinds.is_empty() || kind.is_none_or(|kind| self.kinds.contains(&kind)))
+            && (self.scopes.is_empty() || self.scopes.iter().any(|one| one == scope))
+    }
+}
+
+/// Something that fails, from its begin until it is well again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Episode {
+    /// What it is about.
+    pub subject: String,
+    /// What it is now, or was at its worst.
+    pub trigger: Trigger,
+    /// The worst that it was.
+    pub severity: Severity,
+    /// The name of the fault's kind.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// Since when; with the subject its name.
+    pub since: Timestamp,
+    /// Until when it lasts, as far as that is known.
+    #[serde(default)]
+    pub until: Option<Timestamp>,
+    /// What is known besides.
+    #[serde(default)]
+    pub detail: String,
+    /// Since when nothing is the matter any more.
+    #[serde(default)]
+    pub well_since: Option<Timestamp>,
+    /// The severity of which each channel was told last.
+    #[serde(default)]
+    pub told: BTreeMap<String, Severity>,
+    /// Channels that were told that it got worse.
+    #[serde(default)]
+    pub escalated: BTreeSet<String>,
+    /// What was counted when it began.
+    #[serde(default)]
+    pub before: Damage,
+}
+
+impl Episode {
+    fn new(fact: &Fact, since: Timestamp) -> Self {
+        Self {
+            subject: fact.subject.clone(),
+            trigger: fact.trigger,
+            severity: fact.severity,
+            kind: fact.kind.map(|kind| kind.name().to_owned()),
+            since,
+            until: fact.until,
+            detail: fact.detail.clone(),
+            well_since: None,
+            told: BTreeMap::new(),
+            escalated: BTreeSet::new(),
+            before: Damage::default(),
+        }
+    }
+
+    /// Takes in what is the matter now. An episode never gets better before it ends.
+    fn renew(&mut self, fact: &Fact) -> bool {
+        let before = self.clone();
+        self.well_since = None;
+        if fact.is_untried {
+            return *self != before;
+        }
+        self.until = fact.until;
+        if fact.severity > self.severity || fact.severity == self.severity && fact.trigger >= self.trigger {
+            self.severity = fact.severity;
+            self.trigger = fact.trigger;
+            self.kind = fact.kind.map(|kind| kind.name().to_owned()).or_else(|| self.kind.take());
+            if !fact.detail.is_empty() {
+                self.detail.clone_from(&fact.detail);
+            }
+        }
+        *self != before
+    }
+
+    /// The notice of a stage.
+    fn notice(&self, stage: Stage, now: Timestamp) -> Notice {
+        Notice {
+            id: format!("{}/{}/{}", self.subject, self.since, stage.name()),
+            stage,
+            subject: self.subject.clone(),
+            trigger: self.trigger,
+            severity: self.severity,
+            kind: self.kind.clone(),
+            since: self.since,
+            until: self.until.filter(|_| stage != Stage::End),
+            ended: self.well_since.filter(|_| stage == Stage::End),
+            detail: self.detail.clone(),
+            damage: None,
+            at: now,
+        }
+    }
+
+    /// What this channel must be told now, if anything.
+    fn next_stage(&self, channel: &str, interest: &Interest) -> Option<Stage> {
+        if self.well_since.is_some() || !interest.wants(self) {
+            return None;
+        }
+        match self.told.get(channel) {
+            None => Some(Stage::Start),
+            Some(told) if self.severity > *told && !self.escalated.contains(channel) => {
+                Some(Stage::Escalation)
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+/// All episodes, and what waits for each channel.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Book {
+    /// By subject.
+    #[serde(default)]
+    pub episodes: BTreeMap<String, Episode>,
+    /// When the last episode of a subject ended: the next one must have another name.
+    #[serde(default)]
+    pub ended: BTreeMap<String, Timestamp>,
+    /// What waits for each channel, and what is on its way.
+    #[serde(default)]
+    pub queues: BTreeMap<String, Queue>,
+}
+
+impl Book {
+    /// Takes in all that is the matter now, and decides what each channel is told. `count` says what was counted until now for
+    /// a subject since a time: it is asked when an episode begins and when it ends. Returns whether anything changed.
+    pub fn observe(
+        &mut self,
+        facts: &[Fact],
+        channels: &BTreeMap<String, Interest>,
+        settle: Duration,
+        now: Timestamp,
+        mut count: impl FnMut(&Episode) -> Damage,
+    ) -> bool {
+        let before = self.queues.len();
+        self.queues.retain(|name, _| channels.contains_key(name));
+        let mut changed = self.queues.len() != before;
+        let worst = worst(facts, now);
+        for (subject, fact) in &worst {
+            changed |= self.take(subject, fact, now, &mut count);
+        }
+        for episode in self.episodes.values_mut().filter(|one| !worst.contains_key(one.subject.as_str())) {
+            changed |= episode.well_since.is_none();
+            episode.well_since.get_or_insert(now);
+        }
+        changed |= self.tell(channels, now);
+        changed | self.end(settle, now, &mut count)
+    }
+
+    fn take(
+        &mut self,
+        subject: &str,
+        fact: &Fact,
+        now: Timestamp,
+        count: &mut impl FnMut(&Episode) -> Damage,
+    ) -> bool {
+        if let Some(episode) = self.episodes.get_mut(subject) {
+            return episode.renew(fact);
+        }
+        if fact.is_untried || self.episodes.len() >= MAX_EPISODES {
+            return false;
+        }
+        // A series of failures can go on behind the end that was reported: its name is taken.
+        let is_new = self.ended.get(subject).is_none_or(|ended| fact.since > *ended);
+        let mut episode = Episode::new(fact, if is_new { fact.since.min(now) } else { now });
+        episode.before = count(&episode);
+        self.episodes.insert(subject.to_owned(), episode);
+        true
+    }
+
+    /// Tells every channel what it does not know yet.
+    fn tell(&mut self, channels: &BTreeMap<String, Interest>, now: Timestamp) -> bool {
+        let mut changed = false;
+        for episode in self.episodes.values_mut() {
+            for (channel, interest) in channels {
+                let Some(stage) = episode.next_stage(channel, interest) else { continue };
+                episode.told.insert(channel.clone(), episode.severity);
+                if stage == Stage::Escalation {
+                    episode.escalated.insert(channel.clone());
+                }
+                self.queues.entry(channel.clone()).or_default().push(episode.notice(stage, now));
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Ends what has been well for long enough.
+    fn end(&mut self, settle: Duration, now: Timestamp, count: &mut impl FnMut(&Episode) -> Damage) -> bool {
+        let is_over = |episode: &Episode| episode.well_since.is_some_and(|well| is_past(well, settle, now));
+        let over: Vec<String> =
+            self.episodes.values().filter(|one| is_over(one)).map(|one| one.subject.clone()).collect();
+        for subject in &over {
+            let Some(episode) = self.episodes.remove(subject) else { continue };
+            let after = if episode.told.is_empty() { Damage::default() } else { count(&episode) };
+            for channel in episode.told.keys() {
+                // One that was removed meanwhile is told nothing.
+                let Some(queue) = self.queues.get_mut(channel) else { continue };
+                let damage = Some(after.since(&episode.before));
+                queue.push(Notice { damage, ..episode.notice(Stage::End, now) });
+            }
+            self.ended.insert(subject.clone(), now);
+        }
+        while self.ended.len() > MAX_EPISODES {
+            let oldest = self.ended.iter().min_by_key(|(_, at)| **at).map(|(subject, _)| subject.clone());
+            let Some(oldest) = oldest else { break };
+            self.ended.remove(&oldest);
+        }
+        !over.is_empty()
+    }
+}
+
+impl Damage {
+    /// What was added since.
+    #[must_use]
+    pub fn since(self, before: &Self) -> Self {
+        let more = |now: i64, then: i64| now.saturating_sub(then).max(0);
+        Self {
+            faults: self.faults.saturating_sub(before.faults),
+            lost_attempts: more(self.lost_attempts, before.lost_attempts),
+            lost_cost: more(self.lost_cost, before.lost_cost),
+            lesser_cost: more(self.lesser_cost, before.lesser_cost),
+        }
+    }
+}
+
+/// The worst fact of each subject. What was not tried for very long counts as over.
+fn worst(facts: &[Fact], now: Timestamp) -> BTreeMap<&str, &Fact> {
+    let mut worst: BTreeMap<&str, &Fact> = BTreeMap::new();
+    let rank = |fact: &Fact| (!fact.is_untried, fact.severity, fact.trigger, fact.until, fact.kind);
+    let is_stale =
+        |fact: &Fact| fact.is_untried && fact.until.is_some_and(|until| is_past(until, MAX_UNTRIED, now));
+    for fact in facts.iter().filter(|fact| !is_stale(fact)) {
+        let known = worst.entry(fact.subject.as_str()).or_insert(fact);
+        if rank(fact) > rank(known) {
+            *known = fact;
+        }
+    }
+    worst
+}
+
+/// Whether this length has passed since then.
+fn is_past(then: Timestamp, length: Duration, now: Timestamp) -> bool {
+    then.saturating_add(length).unwrap_or(Timestamp::MAX) <= now
+}

@@ -1,0 +1,156 @@
+//! What waits for one channel: which notices go out together, and when.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+use super::{Notice, Severity, Stage};
+
+/// The most notices that wait; of more, the oldest go and are counted.
+pub const MAX_WAITING: usize = 500;
+/// The most notices in one message.
+pub const MAX_IN_MESSAGE: usize = 100;
+/// The pause after a first failure; it doubles with each further one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause.
+const MAX_PAUSE: Duration = Duration::from_secs(5 * 60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+/// When a channel may be sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueuePolicy {
+    /// How long the first notice waits for others.
+    pub group_wait: Duration,
+    /// The most messages in an hour.
+    pub max_per_hour: u32,
+}
+
+/// What is sent at once. It is never changed once it was made: each time it is sent it is the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// The id of its first notice and how many there are: the same notices have the same id.
+    pub id: String,
+    /// Its notices, in the order in which they were decided.
+    pub notices: Vec<Notice>,
+    /// How many older ones did not fit and are lost.
+    #[serde(default)]
+    pub dropped: u64,
+    /// How often it was sent without success.
+    #[serde(default)]
+    pub failures: u32,
+    /// Not before this.
+    pub next: Timestamp,
+}
+
+/// What waits for one channel.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Queue {
+    /// Notices in the order in which they were decided.
+    #[serde(default)]
+    pub waiting: Vec<Notice>,
+    /// How many did not fit.
+    #[serde(default)]
+    pub dropped: u64,
+    /// The message that is on its way.
+    #[serde(default)]
+    pub sending: Option<Message>,
+    /// When messages of the last hour were made.
+    #[serde(default)]
+    pub made: Vec<Timestamp>,
+}
+
+impl Queue {
+    /// Adds a notice. What has ended before it was told, and what got worse, needs only the later notice.
+    pub fn push(&mut self, notice: Notice) {
+        let episode = notice.episode().to_owned();
+        self.waiting.retain(|one| one.episode() != episode);
+        self.waiting.push(notice);
+        if self.waiting.len() > MAX_WAITING {
+            self.waiting.remove(0);
+            self.dropped = self.dropped.saturating_add(1);
+        }
+    }
+
+    /// Makes a message of what waits, if it is time. Returns whether one was made.
+    pub fn compose(&mut self, policy: QueuePolicy, is_quiet: bool, now: Timestamp) -> bool {
+        self.made
+            .retain(|at| now.duration_since(*at) < jiff::SignedDuration::try_from(HOUR).unwrap_or_default());
+        if self.sending.is_some() || self.made.len() >= policy.max_per_hour as usize {
+            return false;
+        }
+        let may_go = |notice: &Notice| !is_quiet || notice.severity == Severity::Critical;
+        let oldest = self.waiting.iter().filter(|one| may_go(one)).map(|one| one.at).min();
+        let Some(oldest) = oldest else { return false };
+        // A clock that was set back must not hold notices for long.
+        let waited = now.duration_since(oldest).unsigned_abs();
+        if waited < policy.group_wait {
+            return false;
+        }
+        let (mut notices, mut kept) = (Vec::new(), Vec::new());
+        for notice in self.waiting.drain(..) {
+            if may_go(&notice) && notices.len() < MAX_IN_MESSAGE {
+                notices.push(notice)
+            } else {
+                kept.push(notice)
+            }
+        }
+        self.waiting = kept;
+        let Some(first) = notices.first() else { return false };
+        let id = format!("{}+{}", first.id, notices.len().saturating_sub(1));
+        let dropped = std::mem::take(&mut self.dropped);
+        self.sending = Some(Message { id, notices, dropped, failures: 0, next: now });
+        self.made.push(now);
+        true
+    }
+
+    /// The message that is to be sent now.
+    #[must_use]
+    pub fn due(&self, now: Timestamp) -> Option<&Message> {
+        self.sending.as_ref().filter(|message| message.next <= now)
+    }
+
+    /// The message with this id arrived.
+    pub fn sent(&mut self, id: &str) {
+        if self.sending.as_ref().is_some_and(|message| message.id == id) {
+            self.sending = None;
+        }
+    }
+
+    /// The message with this id did not arrive; the receiver may have said how long to wait.
+    pub fn failed(&mut self, id: &str, wait: Option<Duration>, now: Timestamp) {
+        let Some(message) = self.sending.as_mut().filter(|message| message.id == id) else { return };
+        let doubled = FIRST_PAUSE.saturating_mul(1_u32.checked_shl(message.failures).unwrap_or(u32::MAX));
+        let pause = doubled.min(MAX_PAUSE).max(wait.unwrap_or_default().min(HOUR));
+        message.failures = message.failures.saturating_add(1).min(30);
+        message.next = now.saturating_add(pause).unwrap_or(Timestamp::MAX);
+    }
+}
+
+impl Message {
+    /// The worst severity in it.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        self.notices.iter().map(|one| one.severity).max().unwrap_or(Severity::Info)
+    }
+
+    /// How many notices of each stage it has.
+    #[must_use]
+    pub fn stages(&self) -> BTreeMap<Stage, usize> {
+        let mut stages = BTreeMap::new();
+        for notice in &self.notices {
+            *stages.entry(notice.stage).or_insert(0) += 1;
+        }
+        stages
+    }
+}
+
+/// Whether it is within these minutes of the day; a night goes over midnight. Equal times are the whole day.
+#[must_use]
+pub fn is_quiet((from, to): (u16, u16), now: Timestamp, zone: &TimeZone) -> bool {
+    let time = now.to_zoned(zone.clone()).time();
+    let minute = u16::try_from(time.hour()).unwrap_or(0) * 60 + u16::try_from(time.minute()).unwrap_or(0);
+    if from < to { (from..to).contains(&minute) } else { minute >= from || minute < to }
+}
