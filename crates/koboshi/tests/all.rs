@@ -7,6 +7,7 @@ mod args_any_bytes;
 mod args_corpus;
 mod args_kit;
 mod args_mutation;
+mod args_single_edit;
 mod args_strict;
 mod chain_reaches;
 mod contract;

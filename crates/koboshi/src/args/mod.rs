@@ -22,11 +22,15 @@
 //!     coerce      other types where the schema leaves one choice
 //!   verdict     valid, repaired with the changes, or refused with the defect and its place
 //!
+//!   search      what no reader understands: the one edit that makes it an object which the schema takes
+//!     automaton   JSON as an automaton that goes on from any place
+//!
 //!   feed        the same for arguments that arrive in pieces
 //!   hint        the schema as one line for the model, after a refusal
 //! ```
 #![doc = include_str!("../docs/args.md")]
 
+mod automaton;
 mod bare;
 mod body;
 mod choice;
@@ -46,6 +50,7 @@ mod outside;
 mod policy;
 mod reader;
 mod schema;
+mod search;
 mod settle;
 mod strict;
 mod strings;
@@ -63,6 +68,7 @@ pub use verdict::{
     Change, ChangeKind, Defect, MAX_EXCERPT_BYTES, MAX_MISSES, Miss, Position, Refusal, Verdict,
 };
 
+use search::Outcome;
 use settle::{Arguments, Case};
 use strict::{ScanResult, Top};
 use verdict::Stop;
@@ -108,7 +114,47 @@ fn judge(
         return Err(failure);
     }
     let case = Case { schema, max_depth: policy.depth(), level: 0 };
-    find::settle(text, case).map(Some).map_err(|stop| if whole { stop_of_whole(stop, failure) } else { stop })
+    if whole {
+        return find::settle(text, case).map(Some).map_err(|stop| stop_of_whole(stop, failure));
+    }
+    mend(text, case).map(Some)
+}
+
+/// What the readers of notations say, else the one edit that makes it readable.
+fn mend(text: &str, case: Case<'_>) -> Result<Arguments, Stop> {
+    match find::settle(text, case) {
+        // An escaped quotation mark makes any text readable: where one mark elsewhere explains it too, there are two readings.
+        Ok(read) if read.changes.iter().any(|change| change.what == ChangeKind::QuotesEscaped) => {
+            match search::run(text, case) {
+                Outcome::One(other) if !is_same(&read.json, &other.json) => {
+                    let at = other.changes.first().map_or(0, |change| change.span.start);
+                    let why = "quotation marks inside a text, or another mark in place of this one";
+                    Err(Stop::new(Defect::Ambiguous, at, why))
+                }
+                _ => Ok(read),
+            }
+        }
+        Err(stop) if is_notation(stop.defect) => match search::run(text, case) {
+            Outcome::One(arguments) => Ok(arguments),
+            Outcome::Two(ambiguous) => Err(ambiguous),
+            Outcome::None => Err(stop),
+        },
+        settled => settled,
+    }
+}
+
+/// Whether a text was refused for its notation, and not for what it says.
+const fn is_notation(defect: Defect) -> bool {
+    matches!(
+        defect,
+        Defect::Unreadable | Defect::Cut | Defect::Ambiguous | Defect::MissingValue | Defect::Schema
+    )
+}
+
+/// Whether two texts of JSON say the same.
+fn is_same(one: &str, other: &str) -> bool {
+    let value = |text: &str| serde_json::from_str::<Value>(text).ok();
+    value(one) == value(other)
 }
 
 /// For strict JSON the schema's own complaint says most.

@@ -137,6 +137,12 @@ named! {
         ObjectClosed = "object_closed",
         /// A closing bracket too many was left out.
         CloserDropped = "closer_dropped",
+        /// A mark that was missing was added.
+        MarkAdded = "mark_added",
+        /// A mark too many was left out.
+        MarkDropped = "mark_dropped",
+        /// A mark was read as a related one: `]` as `}`, `=` as `:`.
+        MarkExchanged = "mark_exchanged",
         /// The arguments were encoded in a string.
         StringUnwrapped = "string_unwrapped",
         /// The arguments were the one element of a list.
