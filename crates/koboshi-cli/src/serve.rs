@@ -203,7 +203,11 @@ pub(crate) fn begin(
     let teller = gateway.teller();
     let log = move |tone: Tone, text: &str| teller(if tone == Tone::Info { "info" } else { "warn" }, text);
     let node = format!("gateway/{}", gateway.address());
-    let notices = Notifications::start(surroundings(&store, node, say.lang, Arc::new(log)), &config)?;
+    let notices = Notifications::start(
+        surroundings(&store, node, say.lang, gateway.flags().to_owned(), Arc::new(log)),
+        &config,
+    )?;
+    gateway.add_metrics(notices.metrics());
     Ok(Served { gateway, store, config, say, notices, args, reloader, files })
 }
 

@@ -350,6 +350,17 @@ impl Gateway {
         move |level, message| log.line(Level::from_name(level), message, &json!({}))
     }
 
+    /// Adds what another part of the program counts to the page of metrics. Only the first one counts.
+    pub fn add_metrics(&self, text: Box<dyn Fn() -> String + Send + Sync>) {
+        let _ = self.state.more_metrics.set(text);
+    }
+
+    /// The flags that lead an operator's command to what this gateway has learned, with a space before each.
+    #[must_use]
+    pub fn flags(&self) -> &str {
+        &self.state.operator.flags
+    }
+
     /// Logs an event, with its fields.
     pub fn inform(&self, message: &str, facts: &serde_json::Value) {
         self.state.log.line(Level::Info, message, facts);
