@@ -11,7 +11,7 @@ use koboshi::key::ScopeKey;
 use koboshi::notice::{Fact, Severity, Trigger};
 use koboshi_store::standing::{Row, RowState};
 
-/// How long a route must be without a target before that is told: short limits pass by themselves.
+/// How long a route must be without a target before people hear of it: short limits pass by themselves.
 const SETTLED: Duration = Duration::from_secs(15);
 /// The reason of what a person did.
 const OPERATOR: &str = "operator";

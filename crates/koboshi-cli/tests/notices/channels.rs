@@ -106,7 +106,7 @@ fn a_message_that_is_refused_for_good_lets_the_next_one_pass_and_operators_see_i
     until("it is given up", || (channel_in_status(&place, "pager")["dropped"] == 1).then_some(()));
     place.resume(subjects[5].trim_end_matches(" start"));
     let last = until("the next message", || receiver.deliveries().get(7).cloned());
-    assert_eq!(last.json()["dropped"], 1, "what was lost is told");
+    assert_eq!(last.json()["dropped"], 1, "what was lost is counted");
 }
 
 #[test]
@@ -222,4 +222,18 @@ fn a_budget_that_is_nearly_spent_is_a_warning_that_gets_worse_and_a_reload_is_he
     let severities: Vec<&Value> = all.iter().map(|one| &one["severity"]).collect();
     assert_eq!(severities, ["warning", "critical"]);
     assert!(all[0]["title"].as_str().unwrap().contains("80 %"), "{}", all[0]["title"]);
+}
+
+#[test]
+fn check_warns_of_notices_that_leave_the_machine_unencrypted() {
+    let channels = json!({
+        "near": {"kind": "webhook", "url": "http://127.0.0.1:9/hook"},
+        "far": {"kind": "webhook", "url": "http://pager.example/of-a-secret-name"},
+    });
+    let config = scratch("notify-in-the-clear.yaml", &json!({"notify": {"channels": channels}}).to_string());
+    let out = run(&["check", &config]);
+    assert_eq!(out.status, 0, "{}{}", out.text, out.error);
+    let said = out.text + &out.error;
+    assert_eq!(said.matches("sent unencrypted to another machine").count(), 1, "{said}");
+    assert!(!said.contains("of-a-secret-name"), "{said}");
 }

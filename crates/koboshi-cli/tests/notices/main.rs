@@ -263,7 +263,7 @@ fn on_a_redis_the_other_gateway_sends_what_a_killed_one_had_begun_to_send() {
         .map(|_| place.gateway_with(&place.provider.url(), "one/quota?retry_after=2h", &channels, &store));
     gateways[0].post(&chat(false), &[]);
     let first = until("it is on its way", || receiver.deliveries().first().cloned());
-    // Whoever made it is the one that sends.
+    // The process that made it is the one that sends.
     let maker = first.json()["node"].as_str().unwrap().to_owned();
     let holder = gateways.iter().position(|one| maker == format!("gateway/{}", one.address)).unwrap();
     gateways[holder].kill();

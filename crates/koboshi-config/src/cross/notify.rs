@@ -68,7 +68,7 @@ fn of_another_kind(walk: &Walk<'_>, name: &str, channel: &ChannelConfig) -> Vec<
         .collect()
 }
 
-/// A name without a password, or a password without a name: nobody could sign in.
+/// A name without a password, or a password without a name: with one of them no sign-in works.
 fn half_a_sign_in(walk: &Walk<'_>, name: &str, channel: &ChannelConfig) -> Option<Problem> {
     const USER: &str = "notify.channels.*.user";
     const PASSWORD: &str = "notify.channels.*.password";
@@ -84,7 +84,7 @@ fn half_a_sign_in(walk: &Walk<'_>, name: &str, channel: &ChannelConfig) -> Optio
     let given = walk.given(there, name)?;
     let (there, missing) = (last(there), last(missing));
     let message = text!(
-        "`{there}` without `{missing}` signs in nowhere",
+        "`{there}` is of no use without `{missing}`: both are needed to sign in",
         "`{there}` だけで `{missing}` がないため、サインインできません"
     );
     let hint = text!(
