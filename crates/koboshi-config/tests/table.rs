@@ -472,7 +472,7 @@ fn the_schema_refuses_what_the_loader_refuses_for_its_shape() {
     // These need the whole file, the environment or the disk to be seen.
     const BEYOND: &[&str] = &[
         "missing-variable", "missing-rules", "said-twice", "above-the-cap", "unknown-provider",
-        "open-to-all", "same-key", "kinds", "sim-names",
+        "open-to-all", "same-key", "kinds", "sim-names", "channels", "channel-zone",
     ];
     let mut refused = 0;
     for entry in std::fs::read_dir(repository("crates/koboshi-cli/tests/broken-configs")).unwrap() {
