@@ -36,19 +36,8 @@ impl Screen {
     }
 
     fn with(args: &[&str], folder: tempfile::TempDir) -> Self {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&terminal).unwrap();
-        unlockpt(&terminal).unwrap();
-        let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-        size(&name, 24, 80);
-        let ours = koboshi(args);
-        let mut session = Command::new("setsid");
-        session.args(["--ctty", "--wait"]).arg(ours.get_program()).args(ours.get_args());
-        session.env("TZ", "UTC").env("XDG_CONFIG_HOME", "/there/is/none").env_remove("KOBOSHI_STORE");
-        let side = || Stdio::from(OpenOptions::new().read(true).write(true).open(&name).unwrap());
-        let process = Running::start(session.stdin(side()).stdout(side()).stderr(side()));
-        drop(session);
-        let keys = File::from(terminal);
+        let (keys, name) = terminal();
+        let process = on_terminal(&name, args);
         let (shown, mut screen) = (Arc::new(Mutex::new(Vec::new())), keys.try_clone().unwrap());
         let seen = Arc::clone(&shown);
         std::thread::spawn(move || {
@@ -89,6 +78,30 @@ impl Screen {
     fn ended(&mut self) -> Option<i32> {
         self.process.wait().unwrap().code()
     }
+}
+
+/// A terminal, and its name.
+fn terminal() -> (File, String) {
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    size(&name, 24, 80);
+    (File::from(terminal), name)
+}
+
+fn on_terminal(name: &str, args: &[&str]) -> Running {
+    by_shell(name, &["-c", "exec \"$@\"", "sh"], args)
+}
+
+/// The same, started by a shell of which this is the beginning.
+fn by_shell(name: &str, shell: &[&str], args: &[&str]) -> Running {
+    let ours = koboshi(args);
+    let mut session = Command::new("setsid");
+    session.args(["--ctty", "--wait", "sh"]).args(shell).arg(ours.get_program()).args(ours.get_args());
+    session.env("TZ", "UTC").env("XDG_CONFIG_HOME", "/there/is/none").env_remove("KOBOSHI_STORE");
+    let side = || Stdio::from(OpenOptions::new().read(true).write(true).open(name).unwrap());
+    Running::start(session.stdin(side()).stdout(side()).stderr(side()))
 }
 
 /// Sets the size of a terminal, as its window does.
@@ -201,6 +214,24 @@ fn a_signal_ends_top_and_the_terminal_is_as_it_was() {
     assert!(Command::new("kill").arg(pid).status().unwrap().success());
     assert_eq!(screen.ended(), Some(0));
     screen.is_cooked();
+}
+
+#[test]
+fn top_ends_with_its_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("koboshi.db").display().to_string();
+    let (mut keys, name) = terminal();
+    // As with nohup: the signal that would end it is not taken.
+    let nohup = ["-c", "trap '' HUP; exec \"$@\"", "sh"];
+    let mut process = by_shell(&name, &nohup, &["top", "--store", &store, "--lang", "en"]);
+    let mut shown = Vec::new();
+    let mut buffer = [0; 4096];
+    while !String::from_utf8_lossy(&shown).contains("The store has no record") {
+        let count = keys.read(&mut buffer).unwrap();
+        shown.extend_from_slice(buffer.get(..count).unwrap());
+    }
+    drop(keys);
+    process.wait().unwrap();
 }
 
 #[test]

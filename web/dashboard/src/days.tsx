@@ -36,7 +36,7 @@ export function Days({ report, look }: { report: SpendReport; look: string }) {
           { ...axis, grid: { show: false }, size: 26, incrs: [1, 2, 5, 7, 14].map((n) => n * DAY), values: (_, at) => at.map((one) => day(new Date(one * 1000).toISOString().slice(0, 10))), space: 60 },
           { ...axis, grid: { stroke: colour("--line"), width: 1 }, size: 64, values: (_, all) => all.map((one) => money(one, report.currency)) },
         ],
-        series: [{}, { stroke: colour("--accent"), fill: colour("--accent-bar"), width: 1, paths: uPlot.paths.bars!({ size: [0.7, 40] }), points: { show: false } }],
+        series: [{}, { stroke: colour("--accent"), fill: colour("--accent-bar"), width: 0, paths: uPlot.paths.bars!({ size: [0.7, 40] }), points: { show: false } }],
       },
       [days, costs],
       element,

@@ -150,7 +150,7 @@ const en = {
   sessions: "Sessions",
   sessionsEmpty: "No conversation is connected.",
   sessionsEmptyWhy: "Sessions are conversations over WebSocket that survive their connections. Try one with koboshi serve --chat.",
-  tenant: "Key",
+  tenant: "Tenant",
   connections: "Connections",
   turn: "A turn runs here",
   nodes: "Nodes",
@@ -166,7 +166,7 @@ const en = {
   thisNode: "this one",
   keys: "Keys",
   keysEmpty: "Clients need no key here.",
-  keysEmptyWhy: "On this machine every program may call. To give each client a key of its own, add its SHA-256 to the config:",
+  keysEmptyWhy: "On this machine every program may call. This gives a client a key of its own, with a budget; the config keeps its SHA-256 alone:",
   check: "What check says",
   checkGood: "The config can be used.",
   checkBad: (n: number) => (n === 1 ? "1 problem: the gateway goes on with the config that it has." : `${n} problems: the gateway goes on with the config that it has.`),
@@ -221,14 +221,14 @@ const en = {
   periods: { day: "today", month: "this month" } as Record<string, string>,
   budgetOf: (key: string, period: string) => `${key}, ${period}`,
   budgetSpent: (spent: string, limit: string, share: string) => `${spent} of ${limit} (${share})`,
-  budgetRenews: (time: string) => `Renewed ${time}.`,
+  budgetRenews: (time: string) => `Renews on ${time}.`,
   budgetOver: (time: string) => `Spent: requests with this key are refused until ${time}.`,
   budgetNone: "no limit",
   perMinute: (n: string) => `${n} a minute`,
   rateLimit: "Requests",
   allowedRoutes: "Routes",
   everything: "all",
-  today: (falls: string, survived: string) => `today ${falls} faults, ${survived} survived`,
+  today: (faults: string) => `${faults} today, of all gateways`,
 };
 
 type Words = typeof en;
@@ -381,7 +381,7 @@ const ja: Words = {
   sessions: "セッション",
   sessionsEmpty: "接続中の会話はありません。",
   sessionsEmptyWhy: "セッションとは、接続が切れても続く WebSocket の会話です。koboshi serve --chat で試せます。",
-  tenant: "キー",
+  tenant: "テナント",
   connections: "接続数",
   turn: "ここで処理中",
   nodes: "ノード",
@@ -397,7 +397,7 @@ const ja: Words = {
   thisNode: "このゲートウェイ",
   keys: "キー",
   keysEmpty: "ここではクライアントのキーは不要です。",
-  keysEmptyWhy: "このマシンのすべてのプログラムが利用できます。クライアントごとにキーを発行するには、その SHA-256 を設定に追加してください。",
+  keysEmptyWhy: "このマシンのすべてのプログラムが利用できます。次のコマンドで、予算付きのキーをクライアントごとに発行できます。設定に残るのは SHA-256 だけです。",
   check: "check の結果",
   checkGood: "設定は有効です。",
   checkBad: (n) => `問題が ${n} 件あります。ゲートウェイは現在の設定で動き続けます。`,
@@ -459,7 +459,7 @@ const ja: Words = {
   rateLimit: "リクエスト",
   allowedRoutes: "ルート",
   everything: "すべて",
-  today: (falls, survived) => `今日: 障害 ${falls} 件、うち乗り越えた回答 ${survived} 件`,
+  today: (faults) => `今日 ${faults} 件（全ゲートウェイ）`,
 };
 
 export type Lang = "en" | "ja";
@@ -539,6 +539,9 @@ export function time(at: string | number, now = Date.now()): string {
   const hour = { hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
   return new Intl.DateTimeFormat(locale(), isToday ? hour : { month: "short", day: "numeric", ...hour }).format(date);
 }
+
+/** The same to the minute, always with its day. */
+export const moment = (at: string) => new Intl.DateTimeFormat(locale(), { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }).format(new Date(at));
 
 /** A length of time, in its two largest units. */
 export function span(ms: number): string {

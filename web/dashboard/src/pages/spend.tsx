@@ -5,7 +5,7 @@ import type { Budget, SpendReport, SpendRow } from "../api";
 import { Days } from "../days";
 import { useEvery } from "../live";
 import { Empty, ErrorText } from "../parts";
-import { money, number, percent, time, words } from "../words";
+import { moment, money, number, percent, words } from "../words";
 
 const BY = ["key", "model", "route", "agent", "day"] as const;
 type By = (typeof BY)[number];
@@ -139,7 +139,7 @@ export function BudgetLine({ budget, currency }: { budget: Budget; currency: str
       <div class={`meter ${tone}`} role="meter" aria-label={name} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.min(100, Math.round(budget.share * 100))}>
         <span style={{ width: `${Math.min(100, budget.share * 100)}%` }} />
       </div>
-      <p class="dim">{budget.share >= 1 ? words.budgetOver(time(budget.renews_at)) : words.budgetRenews(time(budget.renews_at))}</p>
+      <p class="dim">{budget.share >= 1 ? words.budgetOver(moment(budget.renews_at)) : words.budgetRenews(moment(budget.renews_at))}</p>
     </li>
   );
 }

@@ -11,7 +11,9 @@ use std::time::Duration;
 use koboshi_config::config::Language;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use signal_hook::consts::{SIGHUP, SIGTERM};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use signal_hook::consts::SIGTERM;
 
 use super::super::say::Say;
 use super::board::{Board, Wish};
@@ -28,9 +30,8 @@ const PAGE: isize = 10;
 pub(super) fn run(reader: Reader, say: Say) -> Result<(), Failure> {
     let place = reader.place().to_owned();
     let ended = Arc::new(AtomicBool::new(false));
-    for signal in [SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, Arc::clone(&ended)).map_err(Failure::from)?;
-    }
+    // Not for SIGHUP, which ends the process by itself: then there is no terminal to put back.
+    signal_hook::flag::register(SIGTERM, Arc::clone(&ended))?;
     let language = say.language();
     let ((sender, readings), (stop, stopped)) = (channel(), channel());
     thread::spawn(move || read_on(&reader, language, &sender, &stopped));
@@ -81,17 +82,35 @@ fn watch(
         let lengths = lists.each_ref().map(Vec::len);
         board.settle(lengths);
         screen.0.draw(|frame| draw(frame, &board, &lists, &say, place))?;
-        if !event::poll(TICK)? {
-            continue;
-        }
-        // A window of another size is drawn by the next turn.
-        if let Some(wish) = wish(&event::read()?)
-            && !board.obey(wish, lengths)
-        {
+        if is_gone()? {
             return Ok(());
+        }
+        while event::poll(Duration::ZERO)? {
+            // A window of another size is drawn by the next turn.
+            if let Some(wish) = wish(&event::read()?)
+                && !board.obey(wish, lengths)
+            {
+                return Ok(());
+            }
         }
     }
     Ok(())
+}
+
+/// Waits for a key, at most a tick; returns whether the terminal is gone. The library that reads keys would wait for one of a terminal that is
+/// gone, and take all of a processor for it.
+fn is_gone() -> io::Result<bool> {
+    let stdin = io::stdin();
+    let mut watched = [PollFd::new(&stdin, PollFlags::IN)];
+    let tick = Timespec::try_from(TICK).unwrap_or_default();
+    match poll(&mut watched, Some(&tick)) {
+        Ok(_) => {}
+        Err(Errno::INTR) => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    let is_gone =
+        |fd: &PollFd<'_>| fd.revents().intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL);
+    Ok(watched.iter().any(is_gone))
 }
 
 fn wish(event: &Event) -> Option<Wish> {
