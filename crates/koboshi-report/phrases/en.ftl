@@ -828,6 +828,7 @@ repair-defect-too-long = the arguments are longer than allowed
 ## koboshi serve
 
 serve-listens = Koboshi listens on { $place }
+serve-listens-everywhere = Koboshi listens on { $place } and on every other address of this machine
 serve-label-providers = providers
 serve-label-config = config
 serve-label-store = store

@@ -828,6 +828,7 @@ repair-defect-too-long = 引数が長すぎます
 ## koboshi serve
 
 serve-listens = Koboshi は { $place } で待ち受けています
+serve-listens-everywhere = Koboshi は { $place } と、このマシンのほかのすべてのアドレスで待ち受けています
 serve-label-providers = プロバイダー
 serve-label-config = 設定
 serve-label-store = ストア
