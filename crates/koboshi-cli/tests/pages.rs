@@ -165,11 +165,15 @@ fn outline(page: &Page) -> (Vec<usize>, Vec<String>, Vec<String>) {
             levels.push(level);
         }
     }
-    let shell = page.blocks().into_iter().filter(Block::is_shell).map(|block| block.text);
+    // Comments are translated, code is not.
+    let code = |line: &str| line.split_once('#').map_or(line, |(code, _)| code).trim_end().to_owned();
+    let blocks = page.blocks().into_iter();
+    let blocks =
+        blocks.map(|block| block.info + "\n" + &block.text.lines().map(code).collect::<Vec<_>>().join("\n"));
     let mut commands: Vec<String> =
         page.spans().filter(|span| span.starts_with("koboshi ")).map(str::to_owned).collect();
     commands.sort();
-    (levels, shell.collect(), commands)
+    (levels, blocks.collect(), commands)
 }
 
 /// A page that was changed in one language alone would mislead those who read the other one.
