@@ -32,6 +32,7 @@ use crate::args::{ConfigFileArgs, LangArgs};
 use crate::follow::Files;
 use crate::host::GatewayHost;
 use crate::notify::surroundings;
+use crate::run::gateway::reachable;
 use crate::say::{Say, store_place, width};
 use crate::{Exit, Failure, clock, experts, settings, state};
 
@@ -180,7 +181,7 @@ pub(crate) fn begin(
     let loaded = file.as_deref().and_then(settings::load_if_usable);
     let routes = loaded.as_ref().map(|loaded| loaded.routes.as_slice()).unwrap_or_default();
     greet(&say, &gateway, file.as_ref(), &place, config.serve.chat)?;
-    let url = format!("http://{}/v1", gateway.address());
+    let url = format!("http://{}/v1", reachable(gateway.address()));
     let (command, stands_in) = example::command(&url, &config, routes, &gateway.providers());
     let label = say.text(if stands_in { "serve-try-simulated" } else { "serve-try" }, &[]);
     writeln!(stderr().lock(), "{QUIET}{label}\n  {command}{QUIET:#}")?;
@@ -434,9 +435,12 @@ fn greet(
 ) -> Result<(), Failure> {
     let providers = say.list(&gateway.providers());
     let say = |id: &str, args: &[(&str, &str)]| say.text(id, args);
-    let url = format!("http://{}/v1", gateway.address());
+    // An address that means all addresses is none that anyone could open.
+    let address = reachable(gateway.address());
+    let url = format!("http://{address}/v1");
+    let listens = if address == gateway.address() { "serve-listens" } else { "serve-listens-everywhere" };
     let mut out = stderr().lock();
-    writeln!(out, "{STRONG}{}{STRONG:#}", say("serve-listens", &[("place", &url)]))?;
+    writeln!(out, "{STRONG}{}{STRONG:#}", say(listens, &[("place", &url)]))?;
     let file = file.map_or_else(|| say("serve-no-config", &[]), |path| path.display().to_string());
     for (label, value) in [
         ("serve-label-providers", &providers),
@@ -446,10 +450,10 @@ fn greet(
         let label = say(label, &[]);
         writeln!(out, "  {label}{}{value}", " ".repeat(14_usize.saturating_sub(width(&label)).max(1)))?;
     }
-    let page = format!("http://{}/koboshi/", gateway.address());
+    let page = format!("http://{address}/koboshi/");
     writeln!(out, "{}", say("serve-dashboard", &[("place", &page)]))?;
     if chat {
-        let page = format!("http://{}/chat", gateway.address());
+        let page = format!("http://{address}/chat");
         writeln!(out, "{}", say("serve-chat", &[("place", &page)]))?;
     }
     let no_calls = Some("serve-no-calls").filter(|_| gateway.makes_up_no_calls());

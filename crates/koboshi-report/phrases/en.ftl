@@ -592,6 +592,32 @@ key-of-one-process = { $key } is about the network of one machine: its process a
 store-memory = memory (a restart forgets it)
 store-redis = Redis at { $address }
 
+## One screen of a terminal
+
+top-no-terminal = `koboshi top` draws on a terminal, and standard input or output is none. For one reading use `koboshi status` or `koboshi top --format json`.
+top-reading = Reading…
+top-up = up { $length }
+top-ago = { $length } ago
+top-until = until { $time }
+top-available = available
+top-no-record = nothing recorded
+top-requests = { $rate } requests/s
+top-faults = { $rate } faults/s
+top-open = { $count } open
+top-survived = { $survived } falls survived, { $seen } errors since start
+top-store-alone = requests are counted by a gateway alone: --url
+top-old = As of { $time }: { $why }
+top-dead = No target is left for { $routes }
+top-down = Out of use: { $count }. Every route still has a target.
+top-clear-store = The store has no record of anything that is out of use.
+top-targets = Targets: { $down } of { $all } out of use
+top-last-faults = Last faults
+top-agents = Agents: { $running } of { $all } running
+top-no-targets = No target is known yet: no gateway has run with this store, or its config has no route.
+top-no-faults = No fault was recorded.
+top-resume = Resume it with: { $command }
+top-keys = q quit   ↑ ↓ choose   tab next list
+
 ## Reason words of a supervisor's log
 
 reason-quota = quota used up
@@ -807,6 +833,7 @@ repair-defect-too-long = the arguments are longer than allowed
 ## koboshi serve
 
 serve-listens = Koboshi listens on { $place }
+serve-listens-everywhere = Koboshi listens on { $place } and on every other address of this machine
 serve-label-providers = providers
 serve-label-config = config
 serve-label-store = store

@@ -592,6 +592,32 @@ key-of-one-process = { $key } は 1 台のマシンのネットワークにつ�
 store-memory = メモリ（再起動すると消えます）
 store-redis = Redis サーバー（{ $address }）
 
+## 端末の一画面
+
+top-no-terminal = `koboshi top` は端末に描画しますが、標準入力または標準出力が端末ではありません。一度だけ表示するには `koboshi status` または `koboshi top --format json` を使ってください。
+top-reading = 読み込んでいます…
+top-up = 稼働 { $length }
+top-ago = { $length }前
+top-until = { $time }まで
+top-available = 利用可能
+top-no-record = 記録なし
+top-requests = リクエスト { $rate }/秒
+top-faults = 障害 { $rate }/秒
+top-open = 処理中 { $count }
+top-survived = 起動後: 乗り越えた障害 { $survived }、エラー { $seen }
+top-store-alone = リクエスト数はゲートウェイだけが数えています（--url）
+top-old = { $time }時点の内容です: { $why }
+top-dead = { $routes } に使えるターゲットがありません
+top-down = { $count } 件が利用できません。どのルートにもターゲットが残っています。
+top-clear-store = 利用できないものはストアに記録されていません。
+top-targets = ターゲット: { $all } 件中 { $down } 件が利用不可
+top-last-faults = 最近の障害
+top-agents = エージェント: { $all } 件中 { $running } 件が実行中
+top-no-targets = ターゲットはまだありません。このストアを使ったゲートウェイがないか、設定にルートがありません。
+top-no-faults = 障害の記録はありません。
+top-resume = 再開するコマンド: { $command }
+top-keys = q 終了   ↑ ↓ 選択   tab 次の一覧
+
 ## スーパーバイザーのログに残る理由
 
 reason-quota = 利用枠の使い切り
@@ -807,6 +833,7 @@ repair-defect-too-long = 引数が長すぎます
 ## koboshi serve
 
 serve-listens = Koboshi は { $place } で待ち受けています
+serve-listens-everywhere = Koboshi は { $place } と、このマシンのほかのすべてのアドレスで待ち受けています
 serve-label-providers = プロバイダー
 serve-label-config = 設定
 serve-label-store = ストア

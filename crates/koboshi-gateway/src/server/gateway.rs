@@ -243,6 +243,7 @@ impl Gateway {
         state.adopt_limits();
         state.know_fixed_targets();
         state.trace_to().map_err(StartError::Plan)?;
+        state.log_to().map_err(StartError::Plan)?;
         let (stop, stopped) = watch::channel(false);
         let serving = Arc::clone(&state);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(StartError::Threads)?;
@@ -305,6 +306,9 @@ impl Gateway {
         self.state.adopt(plan);
         if let Err(error) = self.state.trace_to() {
             self.state.log.line(Level::Warn, "traces go where they went before", &json!({"why": error}));
+        }
+        if let Err(error) = self.state.log_to() {
+            self.state.log.line(Level::Warn, "the log goes where it went before", &json!({"why": error}));
         }
         self.state.log.line(Level::Info, "the new config is in use", &json!({}));
         self.state.note_reloading(Reloading::InUse);
@@ -387,6 +391,7 @@ impl Gateway {
         write_last(state, &mut self.reports, &mut self.spending);
         let took = state.now().since(began).as_secs_f64();
         state.log.line(Level::Info, &format!("stopped after {took:.1} s"), &json!({"seconds": took}));
+        state.end_log();
         state.log.flush(LOG_FLUSH_TIMEOUT);
     }
 }
