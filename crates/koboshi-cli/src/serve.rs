@@ -180,7 +180,7 @@ pub(crate) fn begin(
     let loaded = file.as_deref().and_then(settings::load_if_usable);
     let routes = loaded.as_ref().map(|loaded| loaded.routes.as_slice()).unwrap_or_default();
     greet(&say, &gateway, file.as_ref(), &place, config.serve.chat)?;
-    let url = format!("http://{}/v1", gateway.address());
+    let url = format!("{}://{}/v1", gateway.scheme(), gateway.address());
     let (command, stands_in) = example::command(&url, &config, routes, &gateway.providers());
     let label = say.text(if stands_in { "serve-try-simulated" } else { "serve-try" }, &[]);
     writeln!(stderr().lock(), "{QUIET}{label}\n  {command}{QUIET:#}")?;
@@ -390,6 +390,7 @@ impl ConfigFollower<'_> {
 fn needs_restart(started: &Config, new: &Config, store_by_flag: bool) -> Vec<&'static str> {
     let changed = [
         ("serve.listen", started.serve.listen != new.serve.listen),
+        ("serve.tls", started.serve.scheme() != new.serve.scheme()),
         ("serve.threads", started.serve.threads != new.serve.threads),
         ("store", !store_by_flag && started.store != new.store),
         ("log", started.log != new.log),
@@ -430,7 +431,7 @@ fn greet(
 ) -> Result<(), Failure> {
     let providers = say.list(&gateway.providers());
     let say = |id: &str, args: &[(&str, &str)]| say.text(id, args);
-    let url = format!("http://{}/v1", gateway.address());
+    let url = format!("{}://{}/v1", gateway.scheme(), gateway.address());
     let mut out = stderr().lock();
     writeln!(out, "{STRONG}{}{STRONG:#}", say("serve-listens", &[("place", &url)]))?;
     let file = file.map_or_else(|| say("serve-no-config", &[]), |path| path.display().to_string());
@@ -442,10 +443,10 @@ fn greet(
         let label = say(label, &[]);
         writeln!(out, "  {label}{}{value}", " ".repeat(14_usize.saturating_sub(width(&label)).max(1)))?;
     }
-    let page = format!("http://{}/koboshi/", gateway.address());
+    let page = format!("{}://{}/koboshi/", gateway.scheme(), gateway.address());
     writeln!(out, "{}", say("serve-dashboard", &[("place", &page)]))?;
     if chat {
-        let page = format!("http://{}/chat", gateway.address());
+        let page = format!("{}://{}/chat", gateway.scheme(), gateway.address());
         writeln!(out, "{}", say("serve-chat", &[("place", &page)]))?;
     }
     let no_calls = Some("serve-no-calls").filter(|_| gateway.makes_up_no_calls());
