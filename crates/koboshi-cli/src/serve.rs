@@ -181,7 +181,7 @@ pub(crate) fn begin(
     let loaded = file.as_deref().and_then(settings::load_if_usable);
     let routes = loaded.as_ref().map(|loaded| loaded.routes.as_slice()).unwrap_or_default();
     greet(&say, &gateway, file.as_ref(), &place, config.serve.chat)?;
-    let url = format!("http://{}/v1", reachable(gateway.address()));
+    let url = format!("{}://{}/v1", gateway.scheme(), reachable(gateway.address()));
     let (command, stands_in) = example::command(&url, &config, routes, &gateway.providers());
     let label = say.text(if stands_in { "serve-try-simulated" } else { "serve-try" }, &[]);
     writeln!(stderr().lock(), "{QUIET}{label}\n  {command}{QUIET:#}")?;
@@ -395,6 +395,7 @@ impl ConfigFollower<'_> {
 fn needs_restart(started: &Config, new: &Config, store_by_flag: bool) -> Vec<&'static str> {
     let changed = [
         ("serve.listen", started.serve.listen != new.serve.listen),
+        ("serve.tls", started.serve.scheme() != new.serve.scheme()),
         ("serve.threads", started.serve.threads != new.serve.threads),
         ("store", !store_by_flag && started.store != new.store),
         ("log", started.log != new.log),
@@ -437,7 +438,8 @@ fn greet(
     let say = |id: &str, args: &[(&str, &str)]| say.text(id, args);
     // An address that means all addresses is none that anyone could open.
     let address = reachable(gateway.address());
-    let url = format!("http://{address}/v1");
+    let scheme = gateway.scheme();
+    let url = format!("{scheme}://{address}/v1");
     let listens = if address == gateway.address() { "serve-listens" } else { "serve-listens-everywhere" };
     let mut out = stderr().lock();
     writeln!(out, "{STRONG}{}{STRONG:#}", say(listens, &[("place", &url)]))?;
@@ -450,10 +452,10 @@ fn greet(
         let label = say(label, &[]);
         writeln!(out, "  {label}{}{value}", " ".repeat(14_usize.saturating_sub(width(&label)).max(1)))?;
     }
-    let page = format!("http://{address}/koboshi/");
+    let page = format!("{scheme}://{address}/koboshi/");
     writeln!(out, "{}", say("serve-dashboard", &[("place", &page)]))?;
     if chat {
-        let page = format!("http://{address}/chat");
+        let page = format!("{scheme}://{address}/chat");
         writeln!(out, "{}", say("serve-chat", &[("place", &page)]))?;
     }
     let no_calls = Some("serve-no-calls").filter(|_| gateway.makes_up_no_calls());

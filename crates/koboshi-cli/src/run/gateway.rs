@@ -58,7 +58,7 @@ pub(crate) fn base_of(address: &str) -> String {
 /// The gateway of this config, if it answers. It would refuse a command without one of its keys.
 pub(crate) fn answering(config: &Config) -> Option<String> {
     let address = reachable(config.serve.listen);
-    (config.keys.is_empty() && answers(address)).then(|| format!("http://{address}"))
+    (config.keys.is_empty() && answers(address)).then(|| format!("{}://{address}", config.serve.scheme()))
 }
 
 /// Whether the gateway of this config has something for programs of this kind: a provider with a key of its own, a route, or the way through
