@@ -196,3 +196,66 @@ fn a_supervisor_asks_for_the_gateway_at_each_start_of_an_agent() {
     let lines = fs::read_to_string(&seen).unwrap();
     assert_eq!(lines.lines().collect::<Vec<_>>(), ["url=", &ours, "url=", "url=http://127.0.0.1:9", "url="]);
 }
+
+/// A config with an agent of a kind that tells what its kind gives it.
+fn with_kind(home: &mut Home, value: &str) -> String {
+    fs::write(home.path("kinds.yaml"), format!("mine: {{env: {{GIVEN: {value}}}}}\n")).unwrap();
+    let script = format!("echo \"$GIVEN\" >> {}; sleep 3600", home.path("given").display());
+    home.agents["a"] =
+        json!({"command": ["sh", "-c", script], "kind": "mine", "gateway": false, "survives": false});
+    home.config()
+}
+
+#[test]
+fn a_changed_file_of_kinds_is_followed_and_one_that_cannot_be_used_stays_refused() {
+    for together in [false, true] {
+        let mut home = Home::new(&format!("kinds: [kinds.yaml]\n{QUICK}"));
+        let config = with_kind(&mut home, "one");
+        let supervisor = if together { home.up() } else { home.supervise() };
+        let given = || fs::read_to_string(home.path("given")).unwrap_or_default();
+        until("it runs", || (given() == "one\n").then_some(()));
+        fs::write(home.path("kinds.yaml"), "mine: {env: {GIVEN: two}}\n").unwrap();
+        let reload = || run(&["reload", "--lang", "en", "--store", &home.store(), "--config", &config]);
+        let taken = reload();
+        assert!(
+            taken.status == 0 && taken.text.contains("Restarted: a/default"),
+            "{}{}",
+            taken.text,
+            taken.error
+        );
+        until("it runs with the new kind", || (given() == "one\ntwo\n").then_some(()));
+
+        // The file itself is fine, what it names is not: every time it is asked, until that is mended.
+        fs::write(&config, fs::read_to_string(&config).unwrap().replace("kinds.yaml", "more.yaml")).unwrap();
+        for _ in 0..3 {
+            let refused = reload();
+            assert!(
+                refused.status == 1 && refused.error.contains("more.yaml"),
+                "{}{}",
+                refused.text,
+                refused.error
+            );
+        }
+        fs::write(home.path("more.yaml"), "mine: {env: {GIVEN: three}}\n").unwrap();
+        until("it runs with the mended kind", || (given() == "one\ntwo\nthree\n").then_some(()));
+        assert_eq!(reload().status, 0);
+        supervisor.end();
+    }
+}
+
+#[test]
+fn a_reload_names_what_counts_after_a_restart_alone() {
+    for together in [false, true] {
+        let mut home = Home::new(&format!("kinds: [kinds.yaml]\n{QUICK}"));
+        let config = with_kind(&mut home, "one");
+        let supervisor = if together { home.up() } else { home.supervise() };
+        until("it runs", || home.path("given").exists().then_some(()));
+        let text = fs::read_to_string(&config).unwrap();
+        fs::write(&config, text.replace("max_starts: 100000", "max_starts: 3")).unwrap();
+        let args = ["reload", "--lang", "en", "--store", &home.store(), "--config", &config];
+        let taken = run(&args);
+        let words = "In use after a restart of the supervisor: cooldown";
+        assert!(taken.status == 0 && taken.text.contains(words), "{}{}", taken.text, taken.error);
+        supervisor.end();
+    }
+}

@@ -1127,6 +1127,7 @@ reload-added = Added: { $names }
 reload-removed = Removed: { $names }
 reload-restarted = Restarted: { $names }
 reload-changed = Changed without a restart: { $names }
+reload-restart-for = In use after a restart of the supervisor: { $names }
 reload-refused = the new config cannot be used, the old one goes on: { $why }
 agent-running = running
 agent-stopping = stopping

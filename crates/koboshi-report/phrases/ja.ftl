@@ -1127,6 +1127,7 @@ reload-added = 追加: { $names }
 reload-removed = 削除: { $names }
 reload-restarted = 再起動: { $names }
 reload-changed = 再起動なしで変更: { $names }
+reload-restart-for = スーパーバイザーの再起動後に反映: { $names }
 reload-refused = 新しい設定は使えないため、これまでの設定を使い続けます: { $why }
 agent-running = 実行中
 agent-stopping = 停止処理中

@@ -22,6 +22,7 @@
 //!
 //! This crate decides nothing: [`koboshi::supervise`] decides what an end means, what cools down and which agent may start.
 
+mod first;
 pub mod folder;
 pub mod identity;
 pub mod keep;

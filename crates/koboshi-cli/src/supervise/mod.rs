@@ -1,6 +1,7 @@
 //! `koboshi supervise` and the commands for its agents: `start`, `stop`, `restart`, `reload`, `logs`.
 
 mod agents;
+mod follow;
 mod kept;
 mod logs;
 mod orders;
@@ -9,15 +10,11 @@ mod when;
 
 use std::cell::RefCell;
 use std::io::Write;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use koboshi::classify::Classifier;
-use koboshi_config::config::Language;
-use koboshi_config::file::locate;
-use koboshi_config::reload::{Reload, Reloader};
 use koboshi_config::words::words;
 use koboshi_notify::{Notifications, Tone};
 use koboshi_store::{Ledger, LedgerOptions};
@@ -29,9 +26,12 @@ use crate::args::{ConfigFileArgs, LangArgs};
 use crate::notify::surroundings;
 use crate::run::gateway::answering;
 use crate::say::Say;
-use crate::{Exit, Failure, clock, experts, rules, state};
+use crate::{Exit, Failure, clock, rules, state};
+
+use follow::AgentsFollower;
 
 pub(crate) use agents::settings;
+pub(crate) use follow::restart_for;
 pub(crate) use kept::Kept;
 pub(crate) use logs::{EXAMPLES as LOGS_EXAMPLES, LogsArgs, run as logs};
 pub(crate) use orders::{
@@ -96,26 +96,17 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
     // Asked at each start: a gateway that is started later serves too, and the absence of one restarts no agent.
     let in_use = RefCell::new(config.clone());
     let settings = agents::settings(&config, &GatewayChoice::Asked)?;
-    let reloader = reloader(args.config.file.as_deref(), &say)?;
-    let mut reload = |now: bool| {
-        let check = if now { Reloader::check_now } else { Reloader::poll };
-        match reloader.as_ref().map(check) {
-            Some(Reload::Changed(config)) => match agents::settings(&config, &GatewayChoice::Asked) {
-                Ok(settings) => {
-                    if let Err(error) = notices.adopt(&config) {
-                        log_line(Tone::Warning, &format!("notices cannot be sent: {error}"));
-                    }
-                    in_use.replace(config.as_ref().clone());
-                    Reloaded::New(settings)
-                }
-                Err(failure) => Reloaded::Refused(failure.text(Language::En).to_owned()),
-            },
-            Some(Reload::Bad(problems)) => Reloaded::Refused(problems.to_string()),
-            _ => match reloader.as_ref().filter(|_| now).and_then(Reloader::problems) {
-                // Told before, and still so for the one who asks.
-                Some(problems) => Reloaded::Refused(problems.to_string()),
-                None => Reloaded::Same,
-            },
+    let by_flag = args.store.is_some();
+    let mut follower = AgentsFollower::new(&config, args.config.file.as_deref(), by_flag, &say)?;
+    let mut reload = |now: bool| match follower.follow(now) {
+        None => Reloaded::Same,
+        Some(Err(why)) => Reloaded::Refused(why),
+        Some(Ok((config, settings))) => {
+            if let Err(error) = notices.adopt(&config) {
+                log_line(Tone::Warning, &format!("notices cannot be sent: {error}"));
+            }
+            in_use.replace(config);
+            Reloaded::New(settings)
         }
     };
     let kept = keep(SupervisorInputs {
@@ -145,14 +136,6 @@ fn log_line(tone: Tone, text: &str) {
     let level = if tone == Tone::Info { "INFO" } else { "WARNING" };
     // A log that cannot be written stops no agent.
     let _ = writeln!(std::io::stderr().lock(), "[{level}] {text}");
-}
-
-/// Follows the config file, where there is one.
-fn reloader(file: Option<&Path>, say: &Say) -> Result<Option<Reloader>, Failure> {
-    let lookup = |name: &str| std::env::var(name).ok();
-    let Some(path) = locate(file, &lookup) else { return Ok(None) };
-    let reloader = Reloader::asking(experts::ALL, path, Box::new(lookup));
-    reloader.map(Some).map_err(|problems| Failure::new(problems.show(say.language())))
 }
 
 /// Why agents are not kept.

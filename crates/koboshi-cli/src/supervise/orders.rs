@@ -101,11 +101,15 @@ pub(crate) fn reload(args: &ReloadArgs) -> Result<Exit, Failure> {
     } else if let Some(why) = why {
         writeln!(anstream::stderr().lock(), "koboshi: {}", say.text("reload-refused", &[("why", why)]))?;
     } else {
-        for what in ["added", "removed", "restarted", "changed"] {
+        for what in ["added", "removed", "restarted", "changed", "restart_for"] {
             let names = said.get(what).and_then(Value::as_array).into_iter().flatten();
             let names: Vec<&str> = names.filter_map(Value::as_str).collect();
             if !names.is_empty() {
-                writeln!(out, "{}", say.text(&format!("reload-{what}"), &[("names", &names.join(", "))]))?;
+                writeln!(
+                    out,
+                    "{}",
+                    say.text(&format!("reload-{}", what.replace('_', "-")), &[("names", &names.join(", "))])
+                )?;
             }
         }
         writeln!(out, "{}", say.text("reload-done", &[]))?;

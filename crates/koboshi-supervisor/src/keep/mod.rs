@@ -156,7 +156,7 @@ pub fn keep(mut inputs: SupervisorInputs<'_>) -> Result<(), KeepError> {
         open_files: raise_open_files(),
     };
     let agents = inputs.runs.join(AGENTS);
-    let Settings { agents: wanted, rooms: policies } = inputs.settings;
+    let Settings { agents: wanted, rooms: policies, .. } = inputs.settings;
     let slots = wanted.into_iter().map(|agent| Slot::new(agent, &agents)).collect();
     let (watched_since, last_check) = (common.clock.wall(), common.clock.moment());
     let mut keeper = Keeper {
@@ -321,6 +321,7 @@ impl Keeper<'_> {
 
     fn start_due_agents(&mut self) {
         let (now, moment) = (self.common.clock.wall(), self.common.clock.moment());
+        self.common.knowledge.forget_unasked();
         // While the machine sleeps no agent is held.
         let passed = moment.since(self.last_check).min(SLEEP_GAP);
         self.last_check = moment;
