@@ -152,6 +152,38 @@ fn a_command_is_pointed_at_its_gateway_only_where_that_can_serve_it() {
     assert!(said.contains("ASKER_KEY is not set"), "{said}");
 }
 
+/// A program that is signed in by itself is not put on the gateway's key without a word.
+#[test]
+fn a_login_of_its_own_is_not_replaced_by_the_key_of_the_gateway() {
+    let asker = Asker::new();
+    let kinds = fs::read_to_string(asker.at("kinds.yaml")).unwrap();
+    let login = kinds.replace("needs: [ASKER_KEY]", "user_keys: [ASKER_KEY, ASKER_TOKEN]");
+    fs::write(asker.at("kinds.yaml"), login).unwrap();
+    let ours = format!("url=http://127.0.0.1:{}", asker.port);
+    let provider = "providers: {mine: {kind: anthropic, keys: [not-used]}}\n";
+    asker.config(provider);
+    let gateway = asker.serve();
+    assert_eq!(asker.run("auto", "key"), (Some(0), ours.clone(), String::new()));
+    let (status, url, said) = asker.run("auto", "");
+    assert_eq!((status, url.as_str()), (Some(0), "url="), "{said}");
+    assert!(said.contains("ASKER_KEY, ASKER_TOKEN") && said.lines().count() == 1, "{said}");
+    let named = ours.trim_start_matches("url=");
+    assert_eq!(asker.run(named, ""), (Some(0), ours.clone(), String::new()), "as it was asked");
+    drop(gateway);
+    let through = format!("127.0.0.1:{}\", passthrough: true}}", asker.port);
+    let config = fs::read_to_string(asker.at("koboshi.yaml")).unwrap();
+    let config = config.replace(&format!("127.0.0.1:{}\"}}", asker.port), &through);
+    fs::write(asker.at("koboshi.yaml"), config).unwrap();
+    let gateway = asker.serve();
+    assert_eq!(asker.run("auto", ""), (Some(0), ours, String::new()), "the login goes through");
+    drop(gateway);
+    asker.config(&format!("{provider}keys: {{one: {{sha256: 261f7142fa75b93474041fbd7a4db894b10dea7c5a5f9c2a911133b4e372910b}}}}\n"));
+    let _gateway = asker.serve();
+    let (status, url, said) = asker.run("auto", "key");
+    assert_eq!((status, url.as_str()), (Some(0), "url="), "{said}");
+    assert!(said.contains("wants a key of its own"), "{said}");
+}
+
 #[test]
 fn a_gateway_that_is_no_address_is_refused_and_a_silent_one_is_named() {
     let asker = Asker::new();

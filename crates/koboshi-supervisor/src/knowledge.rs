@@ -215,6 +215,32 @@ impl Knowledge {
         self.first.give_up(&self.ledger, &permit.probes);
     }
 
+    /// Records what an operator ordered.
+    pub fn note_order(&self, order: &'static str, agent: Option<&str>) {
+        let text = agent.map_or_else(
+            || format!("{order} by an operator"),
+            |name| format!("{name}: {order} by an operator"),
+        );
+        let key = agent
+            .and_then(|name| name.split_once('/'))
+            .and_then(|(name, project)| ScopeKey::agent(name, project).ok());
+        self.note(EntryKind::Operator, order, key.as_ref(), agent.unwrap_or_default(), &text, Value::Null);
+    }
+
+    /// Records that a run begins.
+    pub fn note_start(&self, ladder: &Ladder, agent: &str) {
+        let account = ladder.account.as_ref().map(ScopeKey::name);
+        let data = account.map_or(Value::Null, |account| json!({"account": account}));
+        self.note(
+            EntryKind::Run,
+            "started",
+            ladder.agent.as_ref(),
+            agent,
+            &format!("{agent}: started"),
+            data,
+        );
+    }
+
     /// Records that an agent is not kept for now.
     pub fn note_aside(&self, ladder: &Ladder, agent: &str, text: &str) {
         self.note(EntryKind::Run, "aside", ladder.agent.as_ref(), agent, text, Value::Null);

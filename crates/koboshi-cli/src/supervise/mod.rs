@@ -4,22 +4,26 @@ mod agents;
 mod follow;
 mod kept;
 mod logs;
+mod metrics;
 mod orders;
 mod place;
 mod when;
 
 use std::cell::RefCell;
 use std::io::Write;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use koboshi::classify::Classifier;
-use koboshi_config::words::words;
+use koboshi_config::words::{Text, words};
 use koboshi_notify::{Notifications, Tone};
 use koboshi_store::{Ledger, LedgerOptions};
 use koboshi_supervisor::Knowledge;
-use koboshi_supervisor::keep::{Agent, GatewayChoice, KeepError, Reloaded, SupervisorInputs, keep};
+use koboshi_supervisor::keep::{
+    Agent, AgentMeters, GatewayChoice, KeepError, Reloaded, SupervisorInputs, keep,
+};
 use koboshi_supervisor::spawn::own_binary;
 
 use crate::args::{ConfigFileArgs, LangArgs};
@@ -59,6 +63,9 @@ pub(crate) struct SuperviseArgs {
     /// The store: a file or `redis://…` [default: from the config, else the file of this user]
     #[arg(long, value_name = "PLACE", env = "KOBOSHI_STORE", hide_env_values = true)]
     store: Option<String>,
+    /// Serve metrics of the agents at /metrics of this address, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
     #[command(flatten)]
     config: ConfigFileArgs,
     #[command(flatten)]
@@ -109,6 +116,13 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
             Reloaded::New(settings)
         }
     };
+    let meters = Arc::new(AgentMeters::default());
+    if let Some(at) = args.metrics {
+        let page = metrics::serve(at, Arc::clone(&meters)).map_err(|error| no_metrics(at, &error))?;
+        // Where standard error is gone, no one reads it.
+        let said = say.text("supervise-metrics", &[("place", &format!("http://{page}/metrics"))]);
+        let _ = writeln!(std::io::stderr().lock(), "koboshi: {said}");
+    }
     let kept = keep(SupervisorInputs {
         begun: &mut |agents| announce(&say, agents),
         settings,
@@ -119,8 +133,7 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
         zone: clock::now().time_zone().clone(),
         binary: own_binary(),
         gateway: &|| answering(&in_use.borrow()),
-        // Without a gateway there is no page of metrics.
-        meters: Arc::default(),
+        meters,
         log: &mut |line| {
             // A log that cannot be written stops no agent.
             let _ = writeln!(std::io::stderr().lock(), "{line}");
@@ -129,6 +142,14 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
     ledger.finish(STORE_TIMEOUT);
     drop(notices);
     kept.map(|()| Exit::Good).map_err(|error| not_kept(&error))
+}
+
+/// Why there is no page of metrics.
+fn no_metrics(at: SocketAddr, error: &std::io::Error) -> Failure {
+    Failure::of(Text::new(
+        format!("the metrics cannot be served at {at}: {error}"),
+        format!("{at} でメトリクスを公開できません: {error}"),
+    ))
 }
 
 /// A line of the notices, as the supervisor writes its own.
@@ -143,7 +164,7 @@ pub(crate) fn not_kept(error: &KeepError) -> Failure {
     match error {
         KeepError::Owned(runs) => {
             let runs = std::path::absolute(runs).unwrap_or_else(|_| runs.clone());
-            Failure::of(koboshi_config::words::Text::new(
+            Failure::of(Text::new(
                 format!(
                     "another supervisor keeps these agents already: it has their runs in {}",
                     runs.display()

@@ -120,7 +120,7 @@ pub(crate) fn reload(args: &ReloadArgs) -> Result<Exit, Failure> {
 /// The state of the agents of a store's supervisor; none where none runs.
 pub(crate) fn rows(store: Option<&str>, config: &koboshi_config::Config) -> Option<Value> {
     let runs = state::runs_folder(store, config).ok()?;
-    let order = Order { action: Action::Status, agent: None };
+    let order = Order::new(Action::Status, None);
     ask(&runs, &order).ok()??.get("agents").cloned()
 }
 

@@ -295,11 +295,17 @@ impl Keeper<'_> {
 
     /// Carries out an order, and returns the state afterwards.
     fn answer(&mut self, order: &Order, stopping: bool) -> Value {
-        match order.action {
+        let answer = match order.action {
             Action::Reload if stopping => json!({"error": "stopping"}),
             Action::Reload => self.reload(true),
             _ => answer(&mut self.slots, order, self.common.clock.wall()),
+        };
+        let is_change = order.action != Action::Status && !order.is_noted;
+        // A name that no agent has could fill the journal.
+        if is_change && answer.get("error").is_none_or(|error| error == "config") {
+            self.common.knowledge.note_order(order.action.name(), order.agent.as_deref());
         }
+        answer
     }
 
     /// What servers say about agents.

@@ -245,15 +245,19 @@ fn once(
     };
     let started = knowledge.now();
     let name = format!("run-{}-{}", std::process::id(), started.as_nanosecond());
+    let environment = task.environment_of();
+    let files: Vec<_> = task.kind.files(&environment).collect();
     let (folder, mut shim) = start(Launch {
         folder: &task.runs.join(name),
         spec: &spec,
         command,
-        environment: &task.environment_of(),
+        environment: &environment,
+        files: &files,
         dir: None,
         binary: &task.binary,
         streams,
     })?;
+    knowledge.note_start(&task.ladder, &task.label);
     let mut relay = Relay::new(&mut shim, terminal)?;
     let watched = relay.until_end(&mut shim, signals, &mut watch);
     let seen = relay.finish(&mut watch);
