@@ -114,7 +114,7 @@ impl Served<'_> {
         let files = self.files.clone();
         let reloader = self.reloader.as_ref();
         let (gateway, notices) = (&self.gateway, &self.notices);
-        ConfigFollower { files, args: self.args, gateway, notices, reloader, config, started }
+        ConfigFollower { files, refused: None, args: self.args, gateway, notices, reloader, config, started }
     }
 }
 
@@ -308,6 +308,8 @@ pub(crate) struct ConfigFollower<'f> {
     config: Config,
     /// The one at the start.
     started: Config,
+    /// A newer one that cannot be used as it is, and why: a file that it names may be mended later.
+    refused: Option<(Config, String)>,
     files: Files,
 }
 
@@ -343,15 +345,15 @@ impl ConfigFollower<'_> {
                 self.take(config, used)
             }
             Some(Reload::Bad(problems)) => Err(problems.to_string()),
-            Some(Reload::Restored) => {
+            Some(Reload::Restored) if self.refused.is_none() => {
                 self.gateway.inform("the config file can be used again and is the config in use", &json!({}));
                 self.gateway.not_reloaded(None);
                 Ok(T::default())
             }
-            _ if self.files.changed(now) => self.take(self.config.clone(), used),
+            _ if self.files.changed(now) => self.take(self.newest(), used),
             // A problem was told before, and is still there for the one who asks.
-            _ => match self.reloader.filter(|_| now).and_then(Reloader::problems) {
-                Some(problems) => Err(problems.to_string()),
+            _ => match self.reloader.filter(|_| now).and_then(|reloader| self.problem(reloader)) {
+                Some(problem) => Err(problem),
                 None => {
                     if now {
                         self.gateway.not_reloaded(None);
@@ -367,13 +369,27 @@ impl ConfigFollower<'_> {
         Some(followed)
     }
 
+    /// The config that was loaded last, in use or not.
+    fn newest(&self) -> Config {
+        self.refused.as_ref().map_or(&self.config, |(config, _)| config).clone()
+    }
+
+    /// What keeps the newest config from being used.
+    fn problem(&self, reloader: &Reloader) -> Option<String> {
+        let unusable = || self.refused.as_ref().map(|(_, why)| why.clone());
+        reloader.problems().map(|problems| problems.to_string()).or_else(unusable)
+    }
+
     fn take<T>(
         &mut self,
         config: Config,
         used: impl FnOnce(&Config) -> Result<T, String>,
     ) -> Result<T, String> {
-        let used = used(&config)?;
-        self.gateway.reload(config.clone()).map_err(|error| error.to_string())?;
+        let reloaded = used(&config).and_then(|used| {
+            self.gateway.reload(config.clone()).map(|()| used).map_err(|error| error.to_string())
+        });
+        self.refused = reloaded.as_ref().err().map(|why| (config.clone(), why.clone()));
+        let used = reloaded?;
         if let Err(error) = self.notices.adopt(&config) {
             self.gateway.note(&format!("notices cannot be sent: {error}"));
         }

@@ -854,6 +854,8 @@ run-parked-again = Not started again: { $key } is parked ({ $reason }). Remove t
 run-gateway-needs = The command asks its provider directly and not the gateway at { $address }: { $variable } is not set.
 run-gateway-without-key = The command asks its provider directly: the gateway at { $address } has no key for { $vendor }, and `serve.passthrough` is off.
 run-gateway-silent = Nothing answers at { $address }; the command is pointed at it all the same.
+run-gateway-wants-keys = The command asks its provider directly: the gateway at { $address } wants a key of its own (`keys`). With one in the environment, point the command at it with --gateway { $address }.
+run-gateway-login = The command asks its provider directly with its own login: none of { $variable } is set, and the gateway at { $address } would put its own key in place of that login. `serve.passthrough: true` lets the login through.
 run-missing = { $program } was not found: check its name and PATH (exit status 127).
 run-refused = { $program } cannot be run: { $why } (exit status 126).
 run-again = The command failed ({ $reason }) and is started again.
@@ -1154,11 +1156,13 @@ spent-many = { $message } ({ $kind }, { $count } attempts) { $suggestion }
 ## Agents of a supervisor
 
 supervise-agents = Agents that are kept running ({ $count }): { $names }. `koboshi status` shows them, `koboshi logs AGENT` what they write.
+supervise-metrics = Metrics at { $place }
 reload-done = The config is in use.
 reload-added = Added: { $names }
 reload-removed = Removed: { $names }
 reload-restarted = Restarted: { $names }
 reload-changed = Changed without a restart: { $names }
+reload-restart-for = In use after a restart of the supervisor: { $names }
 reload-refused = the new config cannot be used, the old one goes on: { $why }
 agent-running = running
 agent-stopping = stopping

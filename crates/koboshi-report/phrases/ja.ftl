@@ -1143,6 +1143,8 @@ run-parked-again = 再起動しませんでした。{ $key } は停止中です�
 run-gateway-needs = { $variable } が設定されていないため、コマンドはゲートウェイ（{ $address }）ではなくプロバイダーに直接アクセスします。
 run-gateway-without-key = ゲートウェイ（{ $address }）には { $vendor } のキーがなく、`serve.passthrough` も無効なため、コマンドはプロバイダーに直接アクセスします。
 run-gateway-silent = { $address } からの応答がありません。コマンドはそのままこのアドレスを使います。
+run-gateway-wants-keys = ゲートウェイ（{ $address }）の利用には専用のキー（`keys`）が必要なため、コマンドはプロバイダーに直接アクセスします。キーを環境変数に設定済みなら、--gateway { $address } を指定してください。
+run-gateway-login = { $variable } がどれも設定されていないため、コマンドは自身のログインでプロバイダーに直接アクセスします。ゲートウェイ（{ $address }）を通すと、ログインの代わりにゲートウェイのキーが使われてしまうためです。ログインのまま通すには `serve.passthrough: true` にしてください。
 run-missing = { $program } が見つかりません。名前と PATH を確認してください（終了ステータス 127）。
 run-refused = { $program } を実行できません: { $why }（終了ステータス 126）
 run-again = コマンドが失敗したため（{ $reason }）、もう一度起動します。
@@ -1154,11 +1156,13 @@ run-failed-parked = コマンドが失敗しました（{ $reason }）。再起�
 ## Agents of a supervisor
 
 supervise-agents = 管理するエージェント（{ $count } 件）: { $names }。状態は `koboshi status`、出力は `koboshi logs エージェント名` で確認できます。
+supervise-metrics = メトリクス: { $place }
 reload-done = 設定を反映しました。
 reload-added = 追加: { $names }
 reload-removed = 削除: { $names }
 reload-restarted = 再起動: { $names }
 reload-changed = 再起動なしで変更: { $names }
+reload-restart-for = スーパーバイザーの再起動後に反映: { $names }
 reload-refused = 新しい設定は使えないため、これまでの設定を使い続けます: { $why }
 agent-running = 実行中
 agent-stopping = 停止処理中
