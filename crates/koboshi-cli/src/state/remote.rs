@@ -11,6 +11,7 @@ use koboshi_report::phrase::Lang;
 use koboshi_store::{Entry, Query, Row, Unreadable};
 use koboshi_supervisor::keep::Action;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::source::Status;
@@ -84,6 +85,11 @@ impl Gateway {
         };
         let remote = Remote::new(url, key.as_deref().map(str::trim))?;
         Ok(Self { remote: remote.in_language(lang.name()) })
+    }
+
+    /// What stands at a path of its admin API.
+    pub(super) fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        Ok(self.remote.get(path)?)
     }
 
     /// What the agents of its process do, if it keeps any.

@@ -26,6 +26,7 @@ use crate::http::memory::{MemoryBudget, default_limit};
 use crate::observe::feed::Feed;
 use crate::observe::log::Level;
 use crate::observe::meters::Meters;
+use crate::observe::otlp::logs::LogSink;
 use crate::observe::transition;
 use crate::route::affinity::Affinity;
 use crate::route::auth::AgentsKey;
@@ -311,11 +312,35 @@ impl SharedState {
         Ok(())
     }
 
+    /// Sends the log to the collector of the current plan from now on.
+    pub(crate) fn log_to(&self) -> Result<(), String> {
+        let plan = self.plan();
+        let (asked, level) = (plan.config.log.otlp.as_deref(), Level::from_name(plan.config.log.level));
+        let known = self.log.collector();
+        if known.as_ref().map(|sink| (sink.address(), sink.max_level())) == asked.map(|asked| (asked, level))
+        {
+            return Ok(());
+        }
+        let dropped = self.meters.log_lines_dropped.clone();
+        let made = asked.map(|address| {
+            LogSink::start(address, self.ledger.node(), dropped, self.log.without_collector(), level)
+        });
+        drop(self.log.collect_by(made.transpose()?));
+        Ok(())
+    }
+
     /// The trace of a request that begins.
     pub(crate) fn trace(&self, headers: &Fields, context: &RequestContext, operation: &'static str) -> Trace {
         match &*self.sink.load() {
             Some(sink) => Trace::begin(sink, headers, context, operation),
             None => Trace::default(),
+        }
+    }
+
+    /// Sends the waiting lines of the log to their collector, and no more.
+    pub(crate) fn end_log(&self) {
+        if let Some(sink) = self.log.collect_by(None) {
+            sink.finish();
         }
     }
 
