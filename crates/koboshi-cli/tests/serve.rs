@@ -11,7 +11,7 @@ use std::process::Stdio;
 
 use common::served::Served;
 use common::{Running, koboshi};
-use koboshi_testkit::{Client, signal, until};
+use koboshi_testkit::{Authority, Client, signal, until};
 use serde_json::{Value, json};
 
 /// Waits until the gateway answers with this text.
@@ -421,4 +421,36 @@ fn a_gateway_that_listens_everywhere_names_an_address_that_can_be_opened() {
     let (said, at, _child) = started(folder.path(), &["--listen", "0.0.0.0:0"], &[]);
     assert!(at.ip().is_loopback() && said.contains("every other address of this machine"), "{said}");
     assert!(said.contains(&format!("http://{at}/koboshi/")) && !said.contains("0.0.0.0"), "{said}");
+}
+
+#[test]
+fn a_gateway_with_tls_is_asked_with_https_and_a_bad_certificate_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    let (certificate, key) = authority.write_server_to(folder.path());
+    let trusted = authority.write_to(folder.path()).display().to_string();
+    let config = folder.path().join("koboshi.yaml");
+    let tls = |certificate: &Path| {
+        let tls = json!({"certificate": certificate, "key": key});
+        let text = json!({"serve": {"tls": tls}, "store": "memory", "routes": {"m": ["sim/ok"]}});
+        std::fs::write(&config, text.to_string()).unwrap();
+    };
+    tls(&certificate);
+    let served = Served::start(&config, Path::new("memory"));
+    let url = format!("https://{}", served.address);
+    let status = |environment: &[(&str, &str)]| common::run_with(&["status", "--url", &url], environment, "");
+    let out = status(&[("SSL_CERT_FILE", &trusted)]);
+    assert_eq!(out.status, 0, "{}", out.error);
+    let out = status(&[]);
+    assert!(out.status != 0 && out.error.to_lowercase().contains("certificate"), "{}", out.error);
+    drop(served);
+    let empty = folder.path().join("empty.pem");
+    std::fs::write(&empty, "").unwrap();
+    tls(&empty);
+    let (file, address) = (config.display().to_string(), "127.0.0.1:0");
+    let out = common::run_with(&["serve", "--config", &file, "--listen", address], &[], "");
+    assert!(out.status == 2 && out.error.contains("empty.pem"), "{}", out.error);
+    let out = common::run_with(&["check", "--lang", "en", &file], &[], "");
+    let said = format!("{}{}", out.text, out.error);
+    assert!(out.status != 0 && said.contains("empty.pem: there is no certificate in it"), "{said}");
 }

@@ -285,7 +285,7 @@ fn url_of(config: &Config) -> String {
         IpAddr::V6(ip) if ip.is_unspecified() => listen.set_ip(Ipv6Addr::LOCALHOST.into()),
         _ => {}
     }
-    format!("http://{listen}")
+    format!("{}://{listen}", config.serve.scheme())
 }
 
 fn is_redis(place: &str) -> bool {

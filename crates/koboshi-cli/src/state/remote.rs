@@ -4,6 +4,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use koboshi::key::ScopeKey;
+use koboshi::notice::ChannelState;
 use koboshi_config::words::Text;
 use koboshi_gateway::{KnownKeys, LogPiece, Presence, Remote, SpendQuery, SpendReport, paths};
 use koboshi_report::phrase::Lang;
@@ -30,6 +31,9 @@ struct StatusAnswer {
     rows: Vec<Row>,
     unreadable: Vec<UnreadableAnswer>,
     gateways: Vec<Presence>,
+    /// An older gateway does not say it.
+    #[serde(default)]
+    channels: Vec<ChannelState>,
     trouble: Option<String>,
 }
 
@@ -125,6 +129,7 @@ impl Gateway {
             rows: answer.rows,
             unreadable: unreadable.map(|one| Unreadable { slot: one.slot, why: one.why }).collect(),
             gateways: answer.gateways,
+            channels: answer.channels,
             kept_in: Some(answer.store),
             trouble: answer.trouble,
         })

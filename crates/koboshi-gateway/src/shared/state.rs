@@ -79,6 +79,8 @@ pub(crate) struct SharedState {
     pub(crate) admin_calls: Worker,
     /// The agents that the same process keeps, if it does.
     pub(crate) agents: OnceLock<Arc<dyn KeptAgents>>,
+    /// What other parts of the program count, in Prometheus' text format without its mark of the end.
+    pub(crate) more_metrics: OnceLock<Box<dyn Fn() -> String + Send + Sync>>,
     /// The key that they ask with, where clients need keys.
     pub(crate) agents_key: AgentsKey,
     pub(crate) sessions: Sessions,
@@ -142,6 +144,7 @@ impl SharedState {
             cache_calls: Worker::new("koboshi-cache", CACHE_CALLS),
             admin_calls: Worker::new("koboshi-admin", ADMIN_CALLS),
             agents: OnceLock::new(),
+            more_metrics: OnceLock::new(),
             agents_key: AgentsKey::default(),
             sessions: Sessions::new(format!("{}-{}", ledger_name, crate::shared::context::own_id())),
             spending: Arc::new(Spending::new(format!(
@@ -426,11 +429,10 @@ impl SharedState {
         self.meters.store_connected.set(i64::from(self.ledger.health().connected));
         self.meters.gateways.set(i64::from(self.reopenings.place().nodes));
         let text = self.meters.text();
-        match self.agents.get() {
-            // Two expositions become one: only the last has the mark of the end.
-            Some(agents) => text.trim_end_matches("# EOF\n").to_owned() + &agents.metrics(),
-            None => text,
-        }
+        let more = self.more_metrics.get().map(|more| more()).unwrap_or_default();
+        let end = self.agents.get().map_or_else(|| "# EOF\n".to_owned(), |agents| agents.metrics());
+        // Several expositions become one: only the last has the mark of the end.
+        text.trim_end_matches("# EOF\n").to_owned() + &more + &end
     }
 
     /// Logs when the store begins to fail and when it works again, once each.
