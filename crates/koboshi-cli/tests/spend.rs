@@ -269,15 +269,16 @@ fn two_gateways_on_one_redis_keep_a_budget_and_say_when_it_is_renewed_in_every_d
     let store = PathBuf::from(redis.url());
     let fleet = [Served::start(&config, &store), Served::start(&config, &store)];
     let answered: Mutex<Vec<Instant>> = Mutex::default();
+    let seen = &answered;
     std::thread::scope(|scope| {
-        for gateway in fleet.iter().flat_map(|gateway| [gateway; CLIENTS]) {
-            scope.spawn(|| {
-                let mut client = Client::to(gateway.address);
+        for address in fleet.iter().flat_map(|gateway| [gateway.address; CLIENTS]) {
+            scope.spawn(move || {
+                let mut client = Client::to(address);
                 until("the budget is spent", || {
                     let answer = ask(&mut client, Dialect::Chat, "one", false, &[KEY]);
                     if answer.status == 200 {
                         #[expect(clippy::disallowed_methods, reason = "a second is part of the promise")]
-                        answered.lock().unwrap().push(Instant::now());
+                        seen.lock().unwrap().push(Instant::now());
                     }
                     (answer.status == 429).then_some(())
                 });

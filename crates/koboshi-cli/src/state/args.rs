@@ -32,7 +32,7 @@ Examples:
 
 Keys: q ends it, the arrows choose a line, tab goes to the next list. What is known of the chosen line stands below the lists.
 
-Exit status: 0 ended, 2 this is no terminal, or the store or the gateway cannot be read.";
+Exit status: 0 ended, 2 this is no terminal, or (with --format json) the store or the gateway cannot be read. A gateway that is away is asked again.";
 
 pub(crate) const RESUME_EXAMPLES: &str = "\
 Examples:

@@ -47,7 +47,8 @@ struct Screen(DefaultTerminal);
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        ratatui::restore();
+        // One that is gone cannot be put back.
+        let _ = ratatui::try_restore();
     }
 }
 
