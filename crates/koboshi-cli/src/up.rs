@@ -85,7 +85,7 @@ fn supervise(served: &Served<'_>, args: &ServeArgs) -> Result<(), Failure> {
         .map_err(|error| Failure::new(error.to_string()))?
         .on_a_fleet(state::is_fleet(args.store_place(), config));
     let classifier = Classifier::new(rules::load(&config.rules)?, clock::zones());
-    let address = format!("http://{}", reachable(gateway.address()));
+    let address = format!("{}://{}", gateway.scheme(), reachable(gateway.address()));
     // Where its clients need keys, the agents have one of their own. It is in this process and in theirs alone.
     let key = gateway.admit_agents();
     let ours = |config: &Config| match &key {

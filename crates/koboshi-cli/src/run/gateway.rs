@@ -70,7 +70,7 @@ pub(crate) fn answering(config: &Config) -> Option<String> {
 /// The gateway of this config, if it answers, whatever it wants of its clients.
 fn listening(config: &Config) -> Option<String> {
     let address = reachable(config.serve.listen);
-    answers(address).then(|| format!("http://{address}"))
+    answers(address).then(|| format!("{}://{address}", config.serve.scheme()))
 }
 
 /// Whether the gateway of this config has something for programs of this kind: a provider with a key of its own, a route, or the way through

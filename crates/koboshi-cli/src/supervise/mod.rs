@@ -17,7 +17,9 @@ use std::time::Duration;
 
 use clap::Args;
 use koboshi::classify::Classifier;
+use koboshi_config::Config;
 use koboshi_config::words::{Text, words};
+use koboshi_gateway::Reach;
 use koboshi_notify::{Notifications, Tone};
 use koboshi_store::{Ledger, LedgerOptions};
 use koboshi_supervisor::Knowledge;
@@ -30,7 +32,7 @@ use crate::args::{ConfigFileArgs, LangArgs};
 use crate::notify::surroundings;
 use crate::run::gateway::answering;
 use crate::say::Say;
-use crate::{Exit, Failure, clock, rules, state};
+use crate::{Exit, Failure, clock, rules, shell, state};
 
 use follow::AgentsFollower;
 
@@ -98,8 +100,8 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
         .on_a_fleet(state::is_fleet(args.store.as_deref(), &config));
     let classifier = Classifier::new(rules::load(&config.rules)?, clock::zones());
     let say = Say::new(args.lang.get(&config))?;
-    let notices =
-        Notifications::start(surroundings(&store, node.to_string(), say.lang, Arc::new(log_line)), &config)?;
+    let around = surroundings(&store, node.to_string(), say.lang, flags(args, &config), Arc::new(log_line));
+    let notices = Notifications::start(around, &config)?;
     // Asked at each start: a gateway that is started later serves too, and the absence of one restarts no agent.
     let in_use = RefCell::new(config.clone());
     let settings = agents::settings(&config, &GatewayChoice::Asked)?;
@@ -142,6 +144,19 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
     ledger.finish(STORE_TIMEOUT);
     drop(notices);
     kept.map(|()| Exit::Good).map_err(|error| not_kept(&error))
+}
+
+/// The flags that lead a command to the store of this supervisor, from any folder where that can be said.
+fn flags(args: &SuperviseArgs, config: &Config) -> String {
+    match state::reach(args.store.as_deref(), config) {
+        Reach::Usual => String::new(),
+        Reach::Flags(flags) => flags,
+        // There is no gateway to ask; a password in an address is not repeated.
+        Reach::Url => {
+            let file = args.config.file.as_ref().map(|path| path.display().to_string());
+            shell::flags([("--store", args.store.clone()), ("--config", file)])
+        }
+    }
 }
 
 /// Why there is no page of metrics.
