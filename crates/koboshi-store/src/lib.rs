@@ -10,6 +10,7 @@ pub mod error;
 pub mod journal;
 pub mod ledger;
 pub mod memory;
+pub mod notices;
 pub mod record;
 pub mod redis;
 pub mod session;

@@ -305,9 +305,10 @@ impl Store for MemoryStore {
         let max = usize::try_from(keep.entries).unwrap_or(usize::MAX);
         let too_many = inner.journal.len().saturating_sub(max);
         inner.journal.drain(..too_many);
-        inner
-            .records
-            .retain(|_, (record, _)| !matches!(record, Record::Breaker(breaker) if breaker.at < old_breaker));
+        inner.records.retain(|_, (record, _)| match record {
+            Record::Breaker(breaker) => breaker.at >= old_breaker,
+            fact => !fact.is_spent(now),
+        });
         inner.cache.retain(|_, kept| kept.until > now);
         inner.notes.retain(|_, kept| kept.until > now);
         inner.leases.retain(|_, held| held.is_held(now));

@@ -201,7 +201,7 @@ pub trait Store: Send + Sync {
     /// The store cannot be read now.
     fn query(&self, query: &Query) -> Result<Vec<Entry>, StoreError>;
 
-    /// Prunes what is older than its retention. Facts are never pruned here: a clear must outlive what it cleared.
+    /// Prunes what is older than its retention, and facts that are spent ([`Record::is_spent`]): a clear outlives what it cleared.
     /// One call does a bounded amount of work and returns how many things were removed: after many there may be more.
     ///
     /// # Errors

@@ -48,7 +48,8 @@ contract! {
         breakers_have_a_slot_per_node,
         what_is_not_shared_is_not_stored,
         a_watch_gives_all_then_changes_then_nothing,
-        silent_breakers_are_forgotten_and_facts_are_not,
+        silent_breakers_are_forgotten_and_facts_in_use_are_not,
+        spent_facts_are_forgotten_and_what_a_clear_ended_does_not_come_back,
         any_order_of_merges_ends_the_same;
     expiring:
         a_lease_is_held_by_one,
