@@ -11,7 +11,7 @@ const binary = process.env.KOBOSHI;
 const skip = binary ? false : "no gateway was named";
 let gateway;
 before(async () => {
-  if (binary) gateway = await openGateway(binary);
+  if (binary) gateway = await openGateway(binary, { config: "retry_budget: {min_per_second: 100000}\n" });
 });
 after(() => gateway?.close());
 
