@@ -21,7 +21,7 @@ use koboshi_supervisor::spawn::own_binary;
 
 use crate::run::gateway::reachable;
 use crate::serve::{ServeArgs, Served, begin};
-use crate::supervise::{Kept, announce, not_kept, settings};
+use crate::supervise::{Kept, announce, not_kept, restart_for, settings};
 use crate::{Exit, Failure, clock, rules, state};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -111,7 +111,8 @@ fn supervise(served: &Served<'_>, args: &ServeArgs) -> Result<(), Failure> {
     let mut follower = served.follower();
     let mut reload = |now: bool| {
         let of_agents = |config: &Config| {
-            let settings = settings(config, &ours(config));
+            let restart_for = restart_for(&served.config, config, args.store_place().is_some());
+            let settings = settings(config, &ours(config)).map(|new| Settings { restart_for, ..new });
             settings.map(Some).map_err(|failure| failure.text(Language::En).to_owned())
         };
         match follower.follow::<Option<Settings>>(now, of_agents) {

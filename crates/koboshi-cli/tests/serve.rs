@@ -62,7 +62,10 @@ fn it_follows_the_models_file() {
 /// A gateway with these arguments in an environment of its own: what it says when it starts, and where it is.
 fn started(folder: &Path, args: &[&str], environment: &[(&str, &str)]) -> (String, SocketAddr, Running) {
     let store = folder.join("store.db").display().to_string();
-    let mut all = vec!["serve", "--listen", "127.0.0.1:0"];
+    let mut all = vec!["serve"];
+    if !args.contains(&"--listen") {
+        all.extend(["--listen", "127.0.0.1:0"]);
+    }
     if !args.contains(&"--store") {
         all.extend(["--store", &store]);
     }
@@ -406,6 +409,18 @@ fn the_error_of_a_port_in_use_is_in_the_readers_language() {
         let said = String::from_utf8_lossy(&out.stderr);
         assert!(out.status.code() == Some(2) && said.contains(words) && said.contains(&address), "{said}");
     }
+}
+
+#[test]
+fn a_gateway_that_listens_everywhere_names_an_address_that_can_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    // The SHA-256 of `test`.
+    let key = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    let config = format!("keys: {{laptop: {{sha256: {key}}}}}\nroutes: {{m: [sim/ok]}}\n");
+    std::fs::write(folder.path().join("koboshi.yaml"), config).unwrap();
+    let (said, at, _child) = started(folder.path(), &["--listen", "0.0.0.0:0"], &[]);
+    assert!(at.ip().is_loopback() && said.contains("every other address of this machine"), "{said}");
+    assert!(said.contains(&format!("http://{at}/koboshi/")) && !said.contains("0.0.0.0"), "{said}");
 }
 
 #[test]

@@ -366,11 +366,20 @@ pub struct LogConfig {
     pub errors_max_bytes: u64,
     /// How many renamed files are kept.
     pub errors_kept: u32,
+    /// Address of an OTLP collector (HTTP) that gets every line too.
+    pub otlp: Option<String>,
 }
 
 impl Default for LogConfig {
     fn default() -> Self {
-        Self { format: None, level: "info", errors: None, errors_max_bytes: 10 * 1024 * 1024, errors_kept: 5 }
+        Self {
+            format: None,
+            level: "info",
+            errors: None,
+            errors_max_bytes: 10 * 1024 * 1024,
+            errors_kept: 5,
+            otlp: None,
+        }
     }
 }
 

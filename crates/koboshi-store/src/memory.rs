@@ -251,6 +251,24 @@ impl Store for MemoryStore {
         Ok(self.lock().notes.remove(name).is_some())
     }
 
+    fn note_swap(
+        &self,
+        name: &str,
+        before: Option<&[u8]>,
+        after: &[u8],
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut inner = self.lock();
+        let known = inner.notes.get(name).filter(|kept| kept.until > now).map(|kept| kept.body.as_slice());
+        if known != before {
+            return Ok(false);
+        }
+        let kept = CachedBytes { body: after.to_vec(), until: times::after(now, ttl) };
+        inner.notes.insert(name.to_owned(), kept);
+        Ok(true)
+    }
+
     fn sessions(&self) -> &dyn Sessions {
         self
     }

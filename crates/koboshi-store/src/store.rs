@@ -169,6 +169,20 @@ pub trait Store: Send + Sync {
     /// The store cannot be written now.
     fn note_delete(&self, name: &str) -> Result<bool, StoreError>;
 
+    /// Replaces a note by another one if it is still this one, or none. Of several that change what they have read, one succeeds; the others
+    /// are refused (false) and read it again.
+    ///
+    /// # Errors
+    /// The store cannot be written now. A store behind a network may have written all the same.
+    fn note_swap(
+        &self,
+        name: &str,
+        before: Option<&[u8]>,
+        after: &[u8],
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<bool, StoreError>;
+
     /// Sessions.
     fn sessions(&self) -> &dyn Sessions;
 

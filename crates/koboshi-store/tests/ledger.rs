@@ -591,6 +591,17 @@ impl Store for Flaky {
         self.try_now()?.note_delete(id)
     }
 
+    fn note_swap(
+        &self,
+        id: &str,
+        before: Option<&[u8]>,
+        after: &[u8],
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.try_now()?.note_swap(id, before, after, ttl, now)
+    }
+
     fn sessions(&self) -> &dyn koboshi_store::Sessions {
         self.inner.sessions()
     }

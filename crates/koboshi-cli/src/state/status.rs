@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use koboshi::breaker::Why;
 use koboshi::cooldown::Class;
 use koboshi::key::{ScopeKey, ScopeLevel};
+use koboshi::notice::ChannelState;
 use koboshi_gateway::{Meaning, Presence};
 use koboshi_store::{Row, RowState};
 use serde_json::{Value, json};
@@ -67,6 +68,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
                 "rows": status.rows,
                 "unreadable": unreadable.map(|one| json!({"slot": one.slot, "why": one.why})).collect::<Vec<Value>>(),
                 "gateways": status.gateways,
+                "channels": status.channels,
                 "trouble": status.trouble,
             });
             if let (Some(agents), Value::Object(fields)) = (agents, &mut document) {
@@ -113,7 +115,7 @@ fn text(
     status: &Status,
 ) -> io::Result<()> {
     let mut out = stdout().lock();
-    let Status { rows, unreadable, gateways, kept_in, trouble } = status;
+    let Status { rows, unreadable, gateways, channels, kept_in, trouble } = status;
     if !source.exists() {
         // A place that was named may be misspelt: all may be well elsewhere, or not.
         let words = if is_named {
@@ -141,6 +143,10 @@ fn text(
     if let Some(why) = trouble {
         writeln!(out, "{WARN}!{WARN:#} {}", say.text("status-trouble", &[("why", &plain(why))]))?;
     }
+    // A channel that works needs no line.
+    for one in channels.iter().filter(|one| key.is_none() && (one.trouble.is_some() || one.dropped > 0)) {
+        channel(&mut out, say, one)?;
+    }
     let read = match kept_in {
         Some(store) => {
             let store = plain(&say.store_place(store));
@@ -153,6 +159,26 @@ fn text(
         }
     };
     writeln!(out, "\n{QUIET}{read}{QUIET:#}")
+}
+
+/// A channel of notices that does not get them.
+fn channel(out: &mut impl Write, say: &Say, state: &ChannelState) -> io::Result<()> {
+    let name = plain(&state.channel);
+    let waiting = say.text("status-channel", &[("channel", &name), ("count", &state.waiting.to_string())]);
+    writeln!(out, "{WARN}! {waiting}{WARN:#}")?;
+    let last = match state.last_sent {
+        Some(at) => say.text("status-channel-last", &[("time", &say.time(at))]),
+        None => say.text("status-channel-never", &[]),
+    };
+    let lost = (state.dropped > 0)
+        .then(|| say.text("status-channel-lost", &[("count", &state.dropped.to_string())]));
+    let next = state.next.map(|next| say.text("status-channel-next", &[("time", &say.time(next))]));
+    let said: Vec<String> = std::iter::once(last).chain(lost).chain(next).collect();
+    writeln!(out, "    {}", said.join(" · "))?;
+    match &state.trouble {
+        Some(why) => writeln!(out, "    {QUIET}│ {}{QUIET:#}", plain(why)),
+        None => Ok(()),
+    }
 }
 
 /// What is said where nothing is known against any target. That targets are available would promise an answer that no process gives while no

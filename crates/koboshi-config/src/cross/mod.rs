@@ -48,6 +48,7 @@ pub(crate) fn warn(config: &Config, walk: &Walk<'_>, unset: fn(&str) -> Vec<&'st
     found.extend(wide_names(config, walk));
     found.extend(agents::warn(config, walk));
     found.extend(embeddings::warn(config, walk));
+    found.extend(notify::warn(config, walk));
     found
 }
 

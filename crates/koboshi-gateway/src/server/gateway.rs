@@ -252,6 +252,7 @@ impl Gateway {
         state.adopt_limits();
         state.know_fixed_targets();
         state.trace_to().map_err(StartError::Plan)?;
+        state.log_to().map_err(StartError::Plan)?;
         let (stop, stopped) = watch::channel(false);
         let serving = Arc::clone(&state);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(StartError::Threads)?;
@@ -340,6 +341,9 @@ impl Gateway {
         if let Err(error) = self.state.trace_to() {
             self.state.log.line(Level::Warn, "traces go where they went before", &json!({"why": error}));
         }
+        if let Err(error) = self.state.log_to() {
+            self.state.log.line(Level::Warn, "the log goes where it went before", &json!({"why": error}));
+        }
         self.state.log.line(Level::Info, "the new config is in use", &json!({}));
         self.state.note_reloading(Reloading::InUse);
         Ok(())
@@ -384,6 +388,17 @@ impl Gateway {
         move |level, message| log.line(Level::from_name(level), message, &json!({}))
     }
 
+    /// Adds what another part of the program counts to the page of metrics. Only the first one counts.
+    pub fn add_metrics(&self, text: Box<dyn Fn() -> String + Send + Sync>) {
+        let _ = self.state.more_metrics.set(text);
+    }
+
+    /// The flags that lead an operator's command to what this gateway has learned, with a space before each.
+    #[must_use]
+    pub fn flags(&self) -> &str {
+        &self.state.operator.flags
+    }
+
     /// Logs an event, with its fields.
     pub fn inform(&self, message: &str, facts: &serde_json::Value) {
         self.state.log.line(Level::Info, message, facts);
@@ -410,6 +425,7 @@ impl Gateway {
         write_last(state, &mut self.reports, &mut self.spending);
         let took = state.now().since(began).as_secs_f64();
         state.log.line(Level::Info, &format!("stopped after {took:.1} s"), &json!({"seconds": took}));
+        state.end_log();
         state.log.flush(LOG_FLUSH_TIMEOUT);
     }
 }

@@ -12,6 +12,7 @@
 
 mod handle;
 mod journal;
+mod listen;
 mod names;
 mod records;
 mod servers;
@@ -83,6 +84,7 @@ pub struct RedisStore {
     renew: Script,
     cache_put: Script,
     cache_get: Script,
+    note_swap: Script,
     sessions: SessionScripts,
     usage_add: Script,
 }
@@ -104,6 +106,7 @@ impl RedisStore {
             renew: Script::new(include_str!("lua/renew.lua")),
             cache_put: Script::new(include_str!("lua/cache_put.lua")),
             cache_get: Script::new(include_str!("lua/cache_get.lua")),
+            note_swap: Script::new(include_str!("lua/note_swap.lua")),
             sessions: SessionScripts::new(),
             usage_add: usage::script(),
         })
@@ -195,6 +198,21 @@ impl Store for RedisStore {
         let mut delete = redis::cmd("DEL");
         delete.arg(self.shared.names.note(name));
         self.shared.handle.run("forget a note", |connection| delete.query(connection))
+    }
+
+    fn note_swap(
+        &self,
+        name: &str,
+        before: Option<&[u8]>,
+        after: &[u8],
+        ttl: Duration,
+        _now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut call = self.note_swap.prepare_invoke();
+        call.key(self.shared.names.note(name));
+        call.arg(if before.is_some() { "known" } else { "" }).arg(before.unwrap_or_default());
+        call.arg(after).arg(times::millis(ttl));
+        self.shared.handle.run("change a note", |connection| call.invoke(connection))
     }
 
     fn sessions(&self) -> &dyn Sessions {

@@ -267,6 +267,23 @@ impl Store for SqliteStore {
         self.write("forget a note", |transaction| expiring::note_delete(transaction, name))
     }
 
+    fn note_swap(
+        &self,
+        name: &str,
+        before: Option<&[u8]>,
+        after: &[u8],
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.write("change a note", |transaction| {
+            let is_same = expiring::note_get(transaction, name, now)?.as_deref() == before;
+            if is_same {
+                expiring::note_put(transaction, name, after, ttl, now)?;
+            }
+            Ok(is_same)
+        })
+    }
+
     fn sessions(&self) -> &dyn Sessions {
         self
     }

@@ -58,7 +58,8 @@ contract! {
         a_released_lease_is_free,
         an_answer_is_kept_for_its_time,
         the_cache_has_a_bound_and_what_ends_soonest_makes_room,
-        notes_are_kept_replaced_and_forgotten;
+        notes_are_kept_replaced_and_forgotten,
+        a_note_is_changed_by_one_of_those_who_read_it;
     sessions:
         a_session_is_made_once_and_read_with_its_events,
         one_owner_writes_and_a_fence_keeps_others_out,

@@ -281,6 +281,15 @@ pub(super) fn telling() -> Vec<Key> {
             count_at!(log.errors_kept),
             "Number of renamed files that are kept",
         ),
+        Key {
+            path: "log.otlp",
+            shape: Shape::Text {
+                form: URL,
+                field: Field { get: |c, _| c.log.otlp.clone(), set: |c, _, address| c.log.otlp = address },
+            },
+            meaning: "Address of an OTLP collector (HTTP) that gets the lines of the log too",
+            unset: NONE,
+        },
         section("trace", "Export of OpenTelemetry traces"),
         Key {
             path: "trace.otlp",
