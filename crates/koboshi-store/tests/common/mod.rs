@@ -77,7 +77,15 @@ pub(crate) fn held(limit: Limit, until: i64) -> Holds {
 }
 
 pub(crate) fn snapshot(second: i64, mode: Mode) -> BreakerSnapshot {
-    BreakerSnapshot { at: at(second), mode, since: at(second), until: None, openings: 0, why: None }
+    BreakerSnapshot {
+        at: at(second),
+        mode,
+        since: at(second),
+        until: None,
+        openings: 0,
+        why: None,
+        is_local: false,
+    }
 }
 
 pub(crate) fn entry(second: i64, what: EntryKind, text: &str) -> Entry {
