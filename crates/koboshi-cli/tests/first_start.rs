@@ -1,6 +1,7 @@
 //! One goes first after a shared rest, of all processes that share a store: real supervisors and `koboshi run` on one real Redis.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
+#![allow(clippy::disallowed_methods, reason = "real processes ask for a claim again after real time")]
 
 mod common;
 

@@ -291,22 +291,22 @@ fn a_command_that_only_waits_for_the_network_is_stopped_and_one_that_runs_too_lo
     std::fs::write(at("kinds.yaml"), kind).unwrap();
     std::fs::write(at("koboshi.yaml"), "kinds: [kinds.yaml]\n").unwrap();
     let waits = r#"while :; do echo '{"type":"error","message":"No network (refused)"}'; sleep 0.05; done"#;
-    let tells = r#"echo 'No network'; echo '{"type":"item","message":"No network"}'; exec sleep 3600"#;
-    for (script, limit, rule) in [
-        (waits, ["--limit-offline", "500ms"], "supervise.offline"),
-        (tells, ["--limit-run", "2s"], "supervise.run_time"),
+    let tells = r#"echo '{"type":"item","message":"No network"}'; exec sleep 3600"#;
+    for (script, limits, why) in [
+        (waits, &["--limit-offline", "500ms"][..], "\"reason\":\"network\""),
+        (tells, &["--limit-offline", "500ms", "--limit-run", "2s"], "\"rule\":\"supervise.run_time\""),
     ] {
         std::fs::write(at("waiter"), format!("#!/bin/sh\n{script}\n")).unwrap();
         std::fs::set_permissions(at("waiter"), std::fs::Permissions::from_mode(0o755)).unwrap();
         let (config, store) = (at("koboshi.yaml"), at("koboshi.db"));
         let mut command = koboshi(&["run", "--config", &config, "--store", &store, "--gateway", "off"]);
         let program = at("waiter");
-        command.args(["--agent", "one", "--tries", "1"]).args(limit);
+        command.args(["--agent", "one", "--tries", "1"]).args(limits);
         let output = command.args(["--", &program]).output().unwrap();
         assert_eq!(code(&output), 143, "{}", said(&output));
         let journal = run(&["journal", "--store", &store, "--format", "json"]).text;
         let end = journal.lines().find(|line| line.contains("ended with exit code 143")).unwrap().to_owned();
-        assert!(end.contains(&format!("\"rule\":\"{rule}\"")), "{end}");
+        assert!(end.contains(why), "{end}");
         run(&["resume", "agent:one", "--store", &store]);
         std::fs::remove_file(&store).unwrap();
     }

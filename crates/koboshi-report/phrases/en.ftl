@@ -509,6 +509,7 @@ status-channel-never = it has not taken any yet
 status-channel-lost = { $count } notices were lost
 status-channel-next = it is tried again at { $time }
 status-trouble = The store cannot be read now, so this is what the gateway itself knows: { $why }
+status-configs-differ = The gateways do not run the same config: { $gateways }. Until they do, each decides by its own.
 status-gateway-running = The gateway at { $address } reported { $ago } ago.
 status-gateway-silent = The gateway at { $address } has not reported since { $time }: it does not run, or it cannot reach the store.
 status-gateway-stopped = The gateway at { $address } stopped at { $time }.

@@ -509,6 +509,7 @@ status-channel-never = まだ一度も届いていません
 status-channel-lost = 失われた通知: { $count } 件
 status-channel-next = 次の再試行: { $time }
 status-trouble = 現在ストアを読み取れないため、ゲートウェイ自身が把握している状態を表示しています: { $why }
+status-configs-differ = ゲートウェイの設定が一致していません: { $gateways }。一致するまで、それぞれが自分の設定で動作します。
 status-gateway-running = ゲートウェイ { $address } の最終報告は { $ago }前です。
 status-gateway-silent = ゲートウェイ { $address } からの報告は { $time }が最後です。停止しているか、ストアに接続できていません。
 status-gateway-stopped = ゲートウェイ { $address } は { $time }に停止しました。

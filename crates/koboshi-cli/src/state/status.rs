@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anstream::{stderr, stdout};
 use anstyle::{AnsiColor, Style};
+use jiff::Timestamp;
 use koboshi::breaker::Why;
 use koboshi::cooldown::Class;
 use koboshi::key::{ScopeKey, ScopeLevel};
@@ -21,6 +22,9 @@ use super::source::{Source, Status};
 use crate::args::Format;
 use crate::supervise::{lines, rows};
 use crate::{Exit, Failure, settings};
+
+/// How many gateways one line names.
+const MAX_NAMED: usize = 20;
 
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const WARN: Style = AnsiColor::Yellow.on_default().bold();
@@ -147,6 +151,10 @@ fn text(
     for one in channels.iter().filter(|one| key.is_none() && (one.trouble.is_some() || one.dropped > 0)) {
         channel(&mut out, say, one)?;
     }
+    if let Some(differing) = configs(gateways, say.now.timestamp()).filter(|_| key.is_none()) {
+        let words = say.text("status-configs-differ", &[("gateways", &plain(&differing))]);
+        writeln!(out, "{WARN}!{WARN:#} {words}")?;
+    }
     let read = match kept_in {
         Some(store) => {
             let store = plain(&say.store_place(store));
@@ -179,6 +187,15 @@ fn channel(out: &mut impl Write, say: &Say, state: &ChannelState) -> io::Result<
         Some(why) => writeln!(out, "    {QUIET}│ {}{QUIET:#}", plain(why)),
         None => Ok(()),
     }
+}
+
+/// The gateways that run, each with the digits of its config, where those differ.
+fn configs(gateways: &[Presence], now: Timestamp) -> Option<String> {
+    let running = gateways.iter().filter(|gateway| gateway.is_running(now));
+    let named: Vec<_> = running.filter_map(|one| Some((one.config.as_deref()?, &one.address))).collect();
+    let differ = named.iter().any(|(config, _)| named.first().is_some_and(|(first, _)| first != config));
+    let shown = named.iter().take(MAX_NAMED).map(|(config, address)| format!("{address} ({config})"));
+    differ.then(|| shown.collect::<Vec<_>>().join(", "))
 }
 
 /// What is said where nothing is known against any target. That targets are available would promise an answer that no process gives while no

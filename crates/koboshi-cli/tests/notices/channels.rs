@@ -225,15 +225,28 @@ fn a_budget_that_is_nearly_spent_is_a_warning_that_gets_worse_and_a_reload_is_he
 }
 
 #[test]
-fn check_warns_of_notices_that_leave_the_machine_unencrypted() {
+fn check_warns_of_what_is_of_no_use_or_leaves_the_machine_unencrypted() {
+    let mail = json!({"kind": "mail", "server": "localhost:25", "tls": "off", "from": "a@example.com", "to": ["b@example.com"]});
+    let mut half = mail.clone();
+    half["password"] = json!("a-password");
     let channels = json!({
         "near": {"kind": "webhook", "url": "http://127.0.0.1:9/hook"},
         "far": {"kind": "webhook", "url": "http://pager.example/of-a-secret-name"},
+        "unsigned": {"kind": "slack", "url": "https://hooks.example/x", "secret": "a-secret-that-signs-nothing"},
+        "half": half,
+        "whole": mail,
     });
-    let config = scratch("notify-in-the-clear.yaml", &json!({"notify": {"channels": channels}}).to_string());
+    let config = scratch("notify-warnings.yaml", &json!({"notify": {"channels": channels}}).to_string());
     let out = run(&["check", &config]);
     assert_eq!(out.status, 0, "{}{}", out.text, out.error);
     let said = out.text + &out.error;
-    assert_eq!(said.matches("sent unencrypted to another machine").count(), 1, "{said}");
-    assert!(!said.contains("of-a-secret-name"), "{said}");
+    for warning in [
+        "sent unencrypted to another machine", "kind `slack` does not read `secret`",
+        "`password` is of no use without `user`", "3 warnings",
+    ] {
+        assert_eq!(said.matches(warning).count(), 1, "{warning}: {said}");
+    }
+    for secret in ["of-a-secret-name", "a-secret-that", "a-password"] {
+        assert!(!said.contains(secret), "{secret}: {said}");
+    }
 }

@@ -108,13 +108,16 @@ fn a_storm_of_faults_is_told_once_for_each_target_and_its_end_with_what_it_cost(
     let names: Vec<String> = (0..storm.div_ceil(UNTIL_OPEN)).map(|number| format!("p{number}")).collect();
     let (place, receiver) = (Place::new(), Receiver::good());
     let provider = json!({"kind": "openai", "base_url": place.provider.url(), "keys": ["sk-own"]});
+    let mut channels = pager(&receiver);
+    // What is counted here are notices, and not how many of them share a message.
+    channels["pager"]["max_per_hour"] = json!(100_000);
     let config = place.folder.path().join("koboshi.yaml");
     let text = json!({
         "providers": names.iter().map(|name| (name.clone(), provider.clone())).collect::<serde_json::Map<_, _>>(),
         "routes": names.iter().map(|name| (name.clone(), json!([format!("{name}/fail-503"), "sim/ok"]))).collect::<serde_json::Map<_, _>>(),
         "retry": {"max_attempts": 1},
         "breaker": {"preset": "consecutive", "consecutive_failures": UNTIL_OPEN, "open": {"initial": "1h", "max": "1h"}},
-        "notify": {"group_wait": "0s", "settle": "0s", "channels": pager(&receiver)},
+        "notify": {"group_wait": "0s", "settle": "0s", "channels": channels},
     });
     std::fs::write(&config, text.to_string()).unwrap();
     let gateway = Served::start(&config, &place.store());

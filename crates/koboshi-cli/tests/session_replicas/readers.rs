@@ -30,6 +30,21 @@ fn large(ask: &Ask<'_>) -> Play {
     Play { head, beats: Beats::from(beats), end: End::Clean }
 }
 
+/// Reads until this turn is answered. A reader that was too slow for the tail gets the end by a snapshot.
+fn answer(client: &mut SessionClient, turn: usize) -> String {
+    loop {
+        let frame = client.next().unwrap();
+        let is_over =
+            frame["type"] == "done" || frame["type"] == "snapshot" && client.transcript.open.is_none();
+        let last = client.transcript.messages.last().filter(|_| is_over);
+        if let Some(last) =
+            last.map(|last| json!(last)).filter(|last| last["turn"] == turn && last["role"] == "assistant")
+        {
+            return last["content"].as_str().unwrap().to_owned();
+        }
+    }
+}
+
 /// How much a gateway has grown after each of the answers, with so many readers that take nothing; and these, with the one that reads.
 fn grown(scene: &Scene, count: usize) -> (Vec<i64>, Served, SessionClient, Vec<SessionClient>) {
     let config = scene.folder.path().join(format!("readers-{count}.yaml"));
@@ -53,7 +68,7 @@ fn grown(scene: &Scene, count: usize) -> (Vec<i64>, Served, SessionClient, Vec<S
     let grown = (0..TURNS)
         .map(|turn| {
             reader.chat(&format!("c-{turn}"), "go on");
-            assert_eq!(reader.answer().len(), ANSWER, "it gets all of it");
+            assert_eq!(answer(&mut reader, turn + 1).len(), ANSWER, "it gets all of it");
             memory() - idle
         })
         .collect();
@@ -77,8 +92,8 @@ fn readers_that_take_nothing_cost_little_hold_nobody_up_and_come_back_to_everyth
         let metrics = gateway.get("/metrics").text();
         metrics.lines().any(|line| line == "koboshi_session_connections 1").then_some(())
     });
-    for client in stalled.iter_mut().take(3) {
-        assert!(matches!(client.end(), SessionEnd::Cut | SessionEnd::Closed(4208)));
+    // A session keeps the tokens of the last 32 whose connections are gone.
+    for client in stalled.iter_mut().rev().take(3) {
         client.come_back();
         assert_eq!(client.frames.last().unwrap()["resumed"], "snapshot", "the tail has gone on without it");
         client.send(&json!({"type": "ping"}));

@@ -71,11 +71,12 @@ fn the_snippet_for_rust_gets_a_ticket() {
     assert_good(&gateway, &secret, "Rust");
 }
 
-// Rust, with ureq 3 and its feature `json`
+// Rust, with ureq 3 and serde_json
 fn ticket(gateway: &str, key: &str) -> Result<String, Box<dyn std::error::Error>> {
     let mut answer = ureq::post(format!("{gateway}/v1/session/ticket"))
         .header("authorization", format!("Bearer {key}"))
-        .send_json(serde_json::json!({}))?;
-    let ticket: serde_json::Value = answer.body_mut().read_json()?;
+        .header("content-type", "application/json")
+        .send("{}")?;
+    let ticket: serde_json::Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
     Ok(ticket["ticket"].as_str().ok_or("no ticket")?.to_owned())
 }

@@ -16,8 +16,6 @@ pub(super) fn check(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
     let mut found = Vec::new();
     for (name, channel) in &config.channels {
         found.extend(incomplete(walk, name, channel));
-        found.extend(of_another_kind(walk, name, channel));
-        found.extend(half_a_sign_in(walk, name, channel));
         found.extend(password_in_the_clear(walk, name, channel));
         found.extend(unreadable_secret(walk, name, channel));
         found.extend(unknown_kinds(walk, name, channel));
@@ -27,7 +25,13 @@ pub(super) fn check(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
 
 /// What can be used, but is probably a mistake.
 pub(super) fn warn(config: &Config, walk: &Walk<'_>) -> Vec<Problem> {
-    config.channels.iter().filter_map(|(name, channel)| address_in_the_clear(walk, name, channel)).collect()
+    let mut found = Vec::new();
+    for (name, channel) in &config.channels {
+        found.extend(of_another_kind(walk, name, channel));
+        found.extend(half_a_sign_in(walk, name, channel));
+        found.extend(address_in_the_clear(walk, name, channel));
+    }
+    found
 }
 
 /// Which kinds of channels have a key.

@@ -56,9 +56,9 @@ pub(crate) fn from_headers(state: &SharedState, target: &Target, headers: &Field
         return;
     }
     let zoned = state.zoned();
-    let now = state.now();
+    let (now, place) = (state.now(), state.reopenings.place());
     for (limit, allowance) in allowances(headers.pairs(), Clock { now: &zoned, zones: &state.zones }) {
-        target.gate.learn(limit, allowance, now);
+        target.gate.learn_share(limit, allowance, place, now);
     }
 }
 

@@ -77,6 +77,17 @@ impl Store for Hanging {
         self.inner.note_get(name, now)
     }
 
+    fn note_swap(
+        &self,
+        name: &str,
+        expected: Option<&[u8]>,
+        body: &[u8],
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.inner.note_swap(name, expected, body, ttl, now)
+    }
+
     fn note_delete(&self, name: &str) -> Result<bool, StoreError> {
         self.inner.note_delete(name)
     }

@@ -12,6 +12,7 @@ use redis::{Connection, ErrorKind, RedisError, RedisResult, ServerErrorKind};
 
 use crate::error::StoreError;
 use crate::journal::REDACTOR;
+use crate::redis::time;
 
 use super::servers::Servers;
 
@@ -54,7 +55,11 @@ impl RedisHandle {
 
     /// A new connection with time limits.
     pub(super) fn connect(&self) -> RedisResult<Connection> {
-        self.servers.connect(&self.prefix, self.limit)
+        let mut connection = self.servers.connect(&self.prefix, self.limit)?;
+        // A user who may not ask for the time goes by the clock of this machine.
+        time::follow(&mut connection)
+            .or_else(|error| if error.is_io_error() { Err(error) } else { Ok(()) })?;
+        Ok(connection)
     }
 
     /// Runs something over the connection; again on a new one if the idle connection had been closed by the server, or the server no longer

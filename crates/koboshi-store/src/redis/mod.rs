@@ -17,6 +17,7 @@ mod names;
 mod records;
 mod servers;
 mod sessions;
+mod time;
 mod usage;
 mod watch;
 

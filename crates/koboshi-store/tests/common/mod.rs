@@ -17,7 +17,7 @@ use koboshi::breaker::{BreakerSnapshot, Mode};
 use koboshi::cooldown::{Class, Cooldown, Rest};
 use koboshi::gate::{Holds, Limit};
 use koboshi::key::ScopeKey;
-use koboshi_store::{Entry, EntryKind, Node, Slot};
+use koboshi_store::{Clock, Entry, EntryKind, Node, Slot, SystemClock};
 
 #[allow(unused_imports, reason = "each test program uses a part of it")]
 pub(crate) use koboshi_testkit::{DEADLINE, pause, until};
@@ -29,7 +29,7 @@ pub(crate) const BEGINNING: &str = "KOBOSHI_TEST_BEGINNING";
 pub(crate) fn beginning() -> i64 {
     static BEGINNING_OF_ALL: LazyLock<i64> = LazyLock::new(|| {
         let of_parent = std::env::var(BEGINNING).ok().and_then(|text| text.parse().ok());
-        of_parent.unwrap_or_else(|| Timestamp::now().as_second() - 20_000)
+        of_parent.unwrap_or_else(|| SystemClock.wall().as_second() - 20_000)
     });
     *BEGINNING_OF_ALL
 }
@@ -77,7 +77,15 @@ pub(crate) fn held(limit: Limit, until: i64) -> Holds {
 }
 
 pub(crate) fn snapshot(second: i64, mode: Mode) -> BreakerSnapshot {
-    BreakerSnapshot { at: at(second), mode, since: at(second), until: None, openings: 0, why: None }
+    BreakerSnapshot {
+        at: at(second),
+        mode,
+        since: at(second),
+        until: None,
+        openings: 0,
+        why: None,
+        is_local: false,
+    }
 }
 
 pub(crate) fn entry(second: i64, what: EntryKind, text: &str) -> Entry {

@@ -342,7 +342,7 @@ mod tests {
         const DAY: i64 = 24 * 60 * 60;
         let ended = Cooldown { rest: Some(rest(10, 100, 3)), ..Cooldown::default() };
         assert!(!ended.is_spent(at(100 + DAY - 1)) && ended.is_spent(at(100 + DAY)));
-        let mut cleared = ended.clone();
+        let mut cleared = ended;
         cleared.clear(ClearMark { at: at(50), by_person: false });
         assert!(!cleared.is_spent(at(100 + DAY)), "a copy may still have the rest that it ended");
         assert!(!cleared.is_spent(at(49 + 30 * DAY)) && cleared.is_spent(at(50 + 30 * DAY)));

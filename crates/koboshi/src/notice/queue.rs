@@ -159,9 +159,9 @@ impl Queue {
         let (mut notices, mut kept) = (Vec::new(), Vec::new());
         for notice in self.waiting.drain(..) {
             if may_go(&notice) && notices.len() < MAX_IN_MESSAGE {
-                notices.push(notice)
+                notices.push(notice);
             } else {
-                kept.push(notice)
+                kept.push(notice);
             }
         }
         self.waiting = kept;
