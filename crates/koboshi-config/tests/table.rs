@@ -20,7 +20,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(repository(path)).unwrap()
 }
 
-pub(crate) fn loaded(text: &str) -> Config {
+fn loaded(text: &str) -> Config {
     load("koboshi.yaml", text, &|_| None).unwrap_or_else(|problems| panic!("{text}\n{problems}"))
 }
 
@@ -72,7 +72,7 @@ fn a_text(key: &Key) -> &'static str {
 }
 
 /// A value that a key may have and that is not its default.
-pub(crate) fn another(key: &Key) -> Json {
+fn another(key: &Key) -> Json {
     let default = key.default_value().unwrap();
     match (&key.shape, default) {
         (Shape::Length { .. }, Value::Length(length)) => json!(format!("{}ms", length.as_millis() + 1000)),
@@ -102,7 +102,7 @@ pub(crate) fn another(key: &Key) -> Json {
 }
 
 /// A file with one key, and what that key needs to be read.
-pub(crate) fn document(key: &Key, value: Json) -> Json {
+fn document(key: &Key, value: Json) -> Json {
     let mut document = json!({});
     if let Some(entries) = key.entries() {
         let row = key.path.split_inclusive('*').next().unwrap();

@@ -23,5 +23,5 @@ mod routes;
 
 pub use channel::{Letter, SendError, Taken, send};
 pub use http::{Http, HttpAnswer, HttpRequest, LocalFuture};
-pub use notifier::{Notifications, ReadRoutes, Surroundings, Tone, test};
+pub use notifier::{LogLine, Notifications, ReadRoutes, Surroundings, Tone, test};
 pub use routes::RouteKeys;

@@ -37,6 +37,9 @@ pub enum Tone {
     Warning,
 }
 
+/// Takes a line for the log.
+pub type LogLine = dyn Fn(Tone, &str) + Send + Sync;
+
 /// Reads the routes of the gateways that use a store.
 pub type ReadRoutes = Arc<dyn Fn(&dyn Store, Timestamp) -> Option<Vec<RouteKeys>> + Send + Sync>;
 
@@ -54,7 +57,7 @@ pub struct Surroundings {
     /// The routes of the gateways that use this store; none where they cannot be read now.
     pub routes: ReadRoutes,
     /// Where it is logged that a channel fails.
-    pub log: Arc<dyn Fn(Tone, &str) + Send + Sync>,
+    pub log: Arc<LogLine>,
     /// Time zones by name.
     pub zones: TimeZoneDatabase,
     /// The zone of this machine.
@@ -156,7 +159,7 @@ fn work(around: Surroundings, config: Config, meters: Arc<Meters>, stopped: ones
     });
     match made {
         Ok((phrases, runtime)) => {
-            runtime.block_on(send_until(Post::new(around, config, phrases, meters), stopped))
+            runtime.block_on(send_until(Post::new(around, config, phrases, meters), stopped));
         }
         Err(why) => log(Tone::Warning, &format!("notices cannot be sent: {why}")),
     }

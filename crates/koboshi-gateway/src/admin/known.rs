@@ -26,6 +26,9 @@ const MAX_SUGGESTIONS: usize = 5;
 /// How many targets are listed. Model names come from clients, so there is a bound.
 const MAX_TARGETS: usize = 1000;
 
+/// A target of a route: its name, and all keys that stop it.
+type RouteTarget = (String, Vec<ScopeKey>);
+
 /// The keys that exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownKeys {
@@ -91,7 +94,7 @@ impl KnownKeys {
     /// Each route whose targets are all known, with its targets: their names, and all keys that stop them. A link whose model a client
     /// names counts where the route itself is such a name.
     #[must_use]
-    pub fn routes(&self) -> Vec<(String, Vec<(String, Vec<ScopeKey>)>)> {
+    pub fn routes(&self) -> Vec<(String, Vec<RouteTarget>)> {
         let mut routes: Vec<_> = self
             .routes
             .iter()
@@ -107,7 +110,7 @@ impl KnownKeys {
     }
 
     /// The targets of a link, one for each API key; none where it is not known.
-    fn targets_of(&self, link: &str) -> Option<Vec<(String, Vec<ScopeKey>)>> {
+    fn targets_of(&self, link: &str) -> Option<Vec<RouteTarget>> {
         let of_link = |scopes: &&Scopes| {
             scopes.target.is_some() && scopes.model.as_ref().is_some_and(|model| model.name() == link)
         };

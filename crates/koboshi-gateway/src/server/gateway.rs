@@ -382,7 +382,6 @@ impl Gateway {
     }
 
     /// The same for a thread of that part.
-    #[must_use]
     pub fn teller(&self) -> impl Fn(&str, &str) + Send + Sync + 'static {
         let log = self.state.log.clone();
         move |level, message| log.line(Level::from_name(level), message, &json!({}))

@@ -356,7 +356,7 @@ mod tests {
         let news = Bucket::learned(window(50, 30), Some(&own), about(0), at(0)).within_own_part(Some(&own));
         assert_eq!(news.left(), 0, "the other fifty are the other node's");
         let next = Bucket::learned(window(99, 60), Some(&own), about(0), at(29)).within_own_part(Some(&own));
-        assert_eq!(next.left(), 50, "a new window");
+        assert_eq!(next.left(), 49, "half of what is left of a new window");
     }
 
     #[test]
