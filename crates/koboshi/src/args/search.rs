@@ -9,7 +9,7 @@
 //! two candidates with different values are two readings, and a refusal. A text that may have been cut is never completed: an edit with nothing but
 //! closing brackets behind it is a reading that others must agree with, and alone none.
 //!
-//! Without a schema nothing is searched: every structure would do. See decision 18.
+//! Without a schema nothing is searched: every structure would do. See decision 16.
 
 use serde_json::Value;
 
