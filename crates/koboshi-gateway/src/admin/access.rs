@@ -44,15 +44,16 @@ pub(super) enum Access {
 }
 
 /// How this caller is let in.
-pub(super) fn of(state: &SharedState, plan: &Plan, peer: SocketAddr, headers: &Fields) -> Access {
+pub(super) fn of(state: &SharedState, plan: &Plan, peer: SocketAddr, head: &Head) -> Access {
     if let Some(key) = plan.config.admin.sha256.as_deref() {
-        if is_operator(plan, peer, headers) {
+        if is_operator(plan, peer, head) {
             return Access::Key;
         }
-        let token = cookie(plan, headers).and_then(|cookie| state.visitors.token(&cookie, key, state.now()));
+        let token =
+            cookie(plan, &head.fields).and_then(|cookie| state.visitors.token(&cookie, key, state.now()));
         return token.map_or(Access::No, Access::Session);
     }
-    if is_operator(plan, peer, headers) {
+    if is_operator(plan, peer, head) {
         Access::Local(state.visitors.local_token().unwrap_or_default().to_owned())
     } else {
         Access::No

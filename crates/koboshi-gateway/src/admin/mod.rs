@@ -76,7 +76,7 @@ pub(crate) async fn handle(
     peer: SocketAddr,
     request: &Request,
 ) -> ResponseFuture {
-    let access = access::of(&core.state, plan, peer, &request.head.fields);
+    let access = access::of(&core.state, plan, peer, &request.head);
     let session = access::session_of(&access, plan, &request.head.fields);
     let admin = AdminRequest { core, plan, context, peer, access, session };
     let answered = answer(&admin, request).await;

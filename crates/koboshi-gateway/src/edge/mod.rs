@@ -111,7 +111,7 @@ async fn answer(
     stranger: Option<Refusal>,
 ) -> ResponseFuture {
     let mut context = context(core, &plan, &request.head.fields);
-    context.is_local = locality::is_local(peer, &request.head.fields);
+    context.is_local = locality::is_local(peer, &request.head);
     let vendor = || Vendor::of_client(request.head.path(), &request.head.fields);
     context.dialect = match endpoint {
         // In the error format of the client's dialect.
@@ -143,10 +143,10 @@ async fn answer(
         Endpoint::Root => root::answer(core, &context, &request.head.fields),
         Endpoint::Health => immediate_json(&context, 200, &json!({"status": "ok"})),
         Endpoint::Ready => {
-            let is_trusted = locality::may_see_metrics(&plan, peer, &request.head.fields);
+            let is_trusted = locality::may_see_metrics(&plan, peer, &request.head);
             ready(core, &context, is_trusted)
         }
-        Endpoint::Metrics if !locality::may_see_metrics(&plan, peer, &request.head.fields) => {
+        Endpoint::Metrics if !locality::may_see_metrics(&plan, peer, &request.head) => {
             immediate_error(Refusal::metrics().reply(&core.state, &plan, &context))
         }
         Endpoint::Metrics => {

@@ -19,7 +19,6 @@ pub(crate) mod rehearsal;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,11 +35,12 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use crate::http::client::TICK;
 use crate::http::upstream::{Upstream, sim};
-use crate::observe::log::{Level, Log};
+use crate::observe::log::Level;
 use crate::server::connection::connection;
 use crate::session;
 use crate::shared::core_state::CoreState;
 use crate::shared::large::LargeCores;
+use crate::shared::panics::despite_panics;
 use crate::shared::state::SharedState;
 
 /// How often the gateway synchronises with the store.
@@ -48,8 +48,6 @@ const SYNC_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How long clients may take to read the error that ends their requests.
 const ERROR_TIME: Duration = Duration::from_secs(1);
-/// The pause before a core that panicked is started again.
-const RESTART_PAUSE: Duration = Duration::from_millis(500);
 /// The usual maximum of connections that the kernel queues for a listener.
 const MAX_BACKLOG: usize = 4096;
 /// How often it is logged that connections cannot be accepted.
@@ -164,7 +162,14 @@ impl Worker {
         let leave = |used: &mut Option<LocalRuntime>| used.take().map(LocalRuntime::shutdown_background);
         despite_panics(&self.state.log, "a worker thread failed and is started again", || {
             leave(&mut used);
-            let Some(runtime) = spare.take().or_else(|| self.runtime().ok()) else { return false };
+            let runtime = match spare.take().map_or_else(|| self.runtime(), Ok) {
+                Ok(runtime) => runtime,
+                Err(error) => {
+                    let facts = json!({"why": error.to_string()});
+                    self.state.log.line(Level::Error, "a worker thread cannot be started again yet", &facts);
+                    return false;
+                }
+            };
             let upstream = Upstream::new(self.tls.clone(), Arc::clone(&self.proxies), Arc::clone(&self.sim));
             let core = CoreState::new(Arc::clone(&self.state), upstream, self.large.clone());
             used.insert(runtime).block_on(serve(core));
@@ -198,7 +203,13 @@ pub(crate) fn listen_for(
         runtime.block_on(async {
             let serve = async {
                 if let Some(open) = &socket {
-                    let Ok(listener) = open.try_clone().and_then(TcpListener::from_std) else { return false };
+                    let listener = match open.try_clone().and_then(TcpListener::from_std) {
+                        Ok(listener) => listener,
+                        Err(error) => {
+                            AcceptErrors::default().about(state, &error);
+                            return false;
+                        }
+                    };
                     accept(state, listener, cores, stop.clone()).await;
                 }
                 // Both sockets must be closed: else the kernel still accepts connections that are never served.
@@ -212,28 +223,6 @@ pub(crate) fn listen_for(
             }
         })
     });
-}
-
-/// Repeats an attempt until it is done. A panic is logged, and followed by a pause.
-fn despite_panics(log: &Log, text: &str, mut attempt: impl FnMut() -> bool) {
-    loop {
-        match catch_unwind(AssertUnwindSafe(&mut attempt)) {
-            Ok(true) => return,
-            Ok(false) => {}
-            Err(panic) => {
-                let message = panic.downcast_ref::<&str>().map(|message| (*message).to_owned());
-                let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-                let name = std::thread::current().name().unwrap_or_default().to_owned();
-                log.line(Level::Error, text, &json!({"thread": name, "panic": message}));
-            }
-        }
-        pause();
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a thread of its own that would fail again at once")]
-fn pause() {
-    std::thread::sleep(RESTART_PAUSE);
 }
 
 /// Accepts connections until stopped.
@@ -434,16 +423,5 @@ mod tests {
         assert_eq!(connections_within(64), 16);
         assert_eq!(connections_within(1024), 462);
         assert_eq!(connections_within(2), 1);
-    }
-
-    #[test]
-    fn what_panics_is_done_again_until_it_is_done() {
-        let mut times = 0;
-        despite_panics(&Log::silent(), "it failed", || {
-            times += 1;
-            assert!(times > 2, "not yet");
-            true
-        });
-        assert_eq!(times, 3);
     }
 }
