@@ -10,4 +10,5 @@ mod common;
 mod drain;
 mod gone;
 mod large;
+mod panics;
 mod trust;
