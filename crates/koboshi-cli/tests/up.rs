@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::supervised::{Home, QUICK, mark};
+use common::supervised::{Home, QUICK, Supervisor, mark};
 use common::{json as document, run};
 use koboshi_testkit::{Client, RedisServer, ScriptedAgent, Upstream, signal, until};
 use serde_json::{Value, json};
@@ -50,11 +50,19 @@ fn address_of(home: &Home) -> std::net::SocketAddr {
     address.parse().unwrap()
 }
 
+/// `up` with one agent, which runs: from then on it handles signals.
+fn up_with_an_agent(home: &mut Home) -> Supervisor {
+    home.agents["sleeper"] = json!({"command": ["sleep", "3600"], "gateway": false, "survives": false});
+    let up = home.up();
+    until("its agent runs", || (home.state_of("sleeper/default") == "running").then_some(()));
+    up
+}
+
 #[test]
 fn a_second_signal_does_not_wait_for_streams() {
     let more = "routes: {slow: [\"sim/stall?after=3\"]}\nserve: {threads: 1, drain_timeout: 10m}\n";
-    let home = Home::new(&format!("{QUICK}{more}"));
-    let mut up = home.up();
+    let mut home = Home::new(&format!("{QUICK}{more}"));
+    let mut up = up_with_an_agent(&mut home);
     let mut client = Client::to(address_of(&home));
     let body = json!({"model": "slow", "stream": true, "messages": [{"role": "user", "content": "hello"}]});
     client.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes());
@@ -71,9 +79,8 @@ fn a_second_signal_does_not_wait_for_streams() {
 #[test]
 fn it_stops_while_its_store_stands_still() {
     let server = RedisServer::start();
-    let home = Home::sharing(&server.url(), &format!("{QUICK}serve: {{drain_timeout: 1s}}\n"));
-    let mut up = home.up();
-    address_of(&home);
+    let mut home = Home::sharing(&server.url(), &format!("{QUICK}serve: {{drain_timeout: 1s}}\n"));
+    let mut up = up_with_an_agent(&mut home);
     server.pause();
     signal(&up.0, "-TERM");
     let ended = until("it ends without its store", || up.0.try_wait().unwrap());

@@ -416,12 +416,71 @@ impl Drop for ConnectionCount {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+
+    use jiff::tz::{TimeZone, TimeZoneDatabase};
+    use koboshi_config::Config;
+    use koboshi_report::phrase::Phrases;
+    use koboshi_store::{Ledger, LedgerOptions, MemoryStore, Store};
+
     use super::*;
+    use crate::observe::log::Log;
+    use crate::shared::state::OperatorTexts;
 
     #[test]
     fn few_open_files_still_leave_room_for_several_clients() {
         assert_eq!(connections_within(64), 16);
         assert_eq!(connections_within(1024), 462);
         assert_eq!(connections_within(2), 1);
+    }
+
+    /// The state of a gateway without a provider.
+    fn state() -> Arc<SharedState> {
+        let zones = TimeZoneDatabase::none();
+        let plan = gateway::plan(Config::default(), &zones, &|_| None, false, None).unwrap();
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let ledger = Ledger::open(Arc::clone(&store), LedgerOptions::new("test".parse().unwrap())).unwrap();
+        Arc::new(SharedState::new(
+            plan,
+            Arc::new(ledger),
+            store,
+            Phrases::new().unwrap(),
+            Log::silent(),
+            zones,
+            TimeZone::UTC,
+            7,
+            OperatorTexts { flags: String::new(), config: String::new() },
+        ))
+    }
+
+    #[test]
+    fn a_core_that_panics_serves_the_next_connection() {
+        let worker = Worker {
+            state: state(),
+            tls: None,
+            proxies: Arc::new(Matcher::builder().build()),
+            sim: Arc::new(sim::SimProvider::new()),
+            large: None,
+        };
+        let (sender, mut queue) = mpsc::unbounded_channel();
+        let ((_stop, stopped), (_end, ended)) = (watch::channel(false), watch::channel(false));
+        let (open, mut is_first) = (Arc::new(AtomicUsize::new(1)), true);
+        let thread = worker
+            .spawn("koboshi-0".to_owned(), async move |core| {
+                assert!(!std::mem::take(&mut is_first), "the clock is far off");
+                serve_connections(core, &mut queue, stopped.clone(), ended.clone(), &open).await;
+            })
+            .unwrap();
+        let listener = StdListener::bind("127.0.0.1:0").unwrap();
+        let mut client = StdStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, peer) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        sender.send((stream, peer)).unwrap();
+        client.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        drop(sender);
+        thread.join().unwrap();
     }
 }
