@@ -3,8 +3,11 @@
 
     bench/sessions.py --koboshi target/release/koboshi            everything, about three minutes
     bench/sessions.py --koboshi target/release/koboshi --parts idle --sessions 1000
+    bench/sessions.py --koboshi target/release/koboshi --parts connect,resume,remote,back --store sqlite
 
-Everything runs on the loopback address. `writes` needs a `redis-server`: its own counters say what was written.
+Everything runs on the loopback address. `writes` and `--store redis` need a `redis-server`; its own counters say what was written.
+`remote` is a reader at another gateway than the one that answers, `back` are all clients at once after their gateway was killed and started
+again: both need `--store sqlite` or `redis`.
 """
 import argparse
 import http.client
@@ -26,7 +29,7 @@ from rig import machine as here  # noqa: E402
 from rig.machine import say  # noqa: E402
 from rig.websocket import Session  # noqa: E402
 
-PARTS = ("idle", "connect", "resume", "latency", "writes")
+PARTS = ("idle", "connect", "resume", "latency", "writes", "remote", "back", "long")
 
 
 class Provider(http.server.BaseHTTPRequestHandler):
@@ -104,6 +107,18 @@ sessions: {{model: main}}
     raise RuntimeError(f"the gateway did not start: {process.log.read_text()[-2000:]}")
 
 
+def store_of(args, machine, name):
+    """Where a part keeps its sessions, new each time."""
+    if args.store == "sqlite":
+        return str(machine.scratch(f"store-{name}") / "koboshi.db")
+    if args.store != "redis":
+        return "memory"
+    redis, folder = here.free_port(), machine.scratch(f"redis-{name}")
+    machine.start(["redis-server", "--port", redis, "--bind", "127.0.0.1", "--save", "", "--dir", folder], folder)
+    time.sleep(1)
+    return f"redis://127.0.0.1:{redis}"
+
+
 def shares(values, unit=1.0):
     values = sorted(values)
     at = lambda share: values[min(len(values) - 1, int(share * len(values)))] / unit
@@ -155,7 +170,7 @@ def idle(args, machine, upstream):
 
 def connect(args, machine, upstream):
     """Connect, hello, first frame, one after the other."""
-    process, port = gateway(machine, args.koboshi, upstream)
+    process, port = gateway(machine, args.koboshi, upstream, store_of(args, machine, "connect"))
     times = []
     for n in range(args.connects):
         started = time.monotonic_ns()
@@ -168,7 +183,7 @@ def connect(args, machine, upstream):
 
 def resume(args, machine, upstream):
     """A reader that missed 200 frames comes back, from the upgrade to the last of them."""
-    process, port = gateway(machine, args.koboshi, upstream)
+    process, port = gateway(machine, args.koboshi, upstream, store_of(args, machine, "resume"))
     writer = Session(port, "writer").open()
     writer.send({"type": "chat", "id": "c-1", "content": "205x2"})
     writer.until("accepted")
@@ -244,6 +259,118 @@ def latency(args, machine, upstream):
             "added_by_round_us": [round(one / 1e3) for one in differences]}
 
 
+def remote(args, machine, upstream):
+    """The pieces of an answer at a reader of another gateway, and at one of the gateway that answers."""
+    if args.store == "memory":
+        return {"left out": "two gateways need --store sqlite or redis"}
+    store = store_of(args, machine, "remote")
+    first, here_port = gateway(machine, args.koboshi, upstream, store, "first")
+    second, there_port = gateway(machine, args.koboshi, upstream, store, "second")
+    writer = Session(here_port, "writer").open()
+    reader = Session(there_port, "reader", session=writer.opened["session"], resume=writer.opened["resume"]).open()
+    times, frames = {"here": [], "there": []}, {"here": 0, "there": 0}
+
+    def read(session, name):
+        while True:
+            text = session.text()
+            now = time.monotonic_ns()
+            frame = json.loads(text)
+            if frame["type"] == "content":
+                frames[name] += 1
+                times[name] += [now - int(stamp) for stamp in frame["data"].split()]
+            elif frame["type"] == "done":
+                return
+            elif frame["type"] == "error":
+                raise RuntimeError(f"an error: {frame}")
+
+    for n in range(args.rounds):
+        readers = [threading.Thread(target=read, args=one) for one in ((writer, "here"), (reader, "there"))]
+        for thread in readers:
+            thread.start()
+        writer.send({"type": "chat", "id": f"c-{n}", "content": f"{args.pieces // 2}x20"})
+        for thread in readers:
+            thread.join()
+    machine.stop(first)
+    machine.stop(second)
+    return {"store": args.store, "here_ms": shares(times["here"], 1e6), "there_ms": shares(times["there"], 1e6), "frames": frames}
+
+
+def back(args, machine, upstream):
+    """All clients come back at once when their gateway was killed and started again."""
+    if args.store == "memory":
+        return {"left out": "it needs --store sqlite or redis"}
+    store = store_of(args, machine, "back")
+    process, port = gateway(machine, args.koboshi, upstream, store)
+    opened = []
+    for n in range(args.returning):
+        session = Session(port, f"tab-{n}").open()
+        opened.append(session.opened)
+        session.close()
+    os.kill(process.pid, 9)
+    process.wait()
+    process, port = gateway(machine, args.koboshi, upstream, store, "again")
+    times, held, lock, waiting = [], [], threading.Lock(), list(enumerate(opened))
+
+    def come_back():
+        while True:
+            with lock:
+                if not waiting:
+                    return
+                n, known = waiting.pop()
+            started = time.monotonic_ns()
+            session = Session(port, f"tab-{n}", session=known["session"], resume=known["resume"], epoch=known["epoch"], after=known["seq"]).open()
+            with lock:
+                times.append(time.monotonic_ns() - started)
+                held.append(session)
+
+    began = time.monotonic()
+    threads = [threading.Thread(target=come_back) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    passed = time.monotonic() - began
+    ways = {way: sum(session.opened["resumed"] == way for session in held) for way in ("replay", "snapshot")}
+    for session in held:
+        session.close()
+    machine.stop(process)
+    return {"store": args.store, "clients": args.returning, "seconds": passed, "per_second": args.returning / passed, "each_ms": shares(times, 1e6), "ways": ways}
+
+
+def long(args, machine, upstream):
+    """A short turn in a new conversation and in one of 3 MiB: what is stored before it is shown holds the whole conversation."""
+    store = store_of(args, machine, "long")
+    process, port = gateway(machine, args.koboshi, upstream, store)
+    figures = {}
+
+    def received():
+        if args.store != "redis":
+            return 0
+        said = subprocess.run(["redis-cli", "-u", store, "info", "stats"], capture_output=True, text=True, check=True, timeout=10).stdout
+        return int(next(line.split(":")[1] for line in said.splitlines() if line.startswith("total_net_input_bytes:")))
+
+    for name, messages in (("new", 0), ("3 MiB", 4)):
+        session = Session(port, f"tab-{messages}").open()
+        turn = 0
+        for _ in range(messages):
+            # The provider reads two numbers; blanks around them are none of its business.
+            session.send({"type": "chat", "id": f"big-{turn}", "content": "1x1" + " " * 786_000})
+            session.until("done")
+            turn += 1
+        accepted, done, before = [], [], received()
+        for n in range(30):
+            started = time.monotonic_ns()
+            session.send({"type": "chat", "id": f"c-{n}", "content": "1x1"})
+            session.until("accepted")
+            accepted.append(time.monotonic_ns() - started)
+            session.until("done")
+            done.append(time.monotonic_ns() - started)
+        figures[name] = {"accepted_ms": shares(accepted, 1e6), "done_ms": shares(done, 1e6), "bytes_to_redis_per_turn": (received() - before) // 30}
+        session.close()
+    machine.stop(process)
+    return {"store": args.store, **figures}
+
+
 def writes(args, machine, upstream):
     """Commands that change something in Redis while a turn runs, less those of an idle gateway."""
     if not here.which("redis-server"):
@@ -284,6 +411,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--koboshi", metavar="BIN", required=True)
     parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--store", choices=("memory", "sqlite", "redis"), default="memory")
+    parser.add_argument("--returning", type=int, default=5000)
     parser.add_argument("--sessions", type=int, default=8000)
     parser.add_argument("--pings", type=int, default=4000)
     parser.add_argument("--connects", type=int, default=2000)

@@ -37,7 +37,10 @@ class Session:
 
     def _send(self, opcode, payload):
         # The mask is zero: it hides nothing on a loopback, and costs nothing.
-        length = struct.pack("!B", 0x80 | len(payload)) if len(payload) < 126 else struct.pack("!BH", 0x80 | 126, len(payload))
+        if len(payload) < 126:
+            length = struct.pack("!B", 0x80 | len(payload))
+        else:
+            length = struct.pack("!BH", 0x80 | 126, len(payload)) if len(payload) < 65536 else struct.pack("!BQ", 0x80 | 127, len(payload))
         self.socket.sendall(bytes([0x80 | opcode]) + length + bytes(4) + payload)
 
     def _more(self):

@@ -13,13 +13,14 @@ const WORDS = {
     happened: {
       accepted: () => "The server has your message.", first: () => "The answer begins.", rewind: ({ reason }) => `${words.reasons[reason] ?? words.reasons.other} The answer starts over.`,
       retry: ({ attempt, max_attempts: max, delay_ms: ms }) => `Try ${attempt} of ${max} failed; the next one in ${(ms / 1000).toFixed(1)} s.`,
-      degraded: ({ message }) => `A lesser answer follows. ${message ?? ""}`, trimmed: ({ messages }) => `${messages} older messages were left out.`, error: ({ message }) => `The turn failed. ${message}`,
+      degraded: ({ message }) => `A lesser answer follows. ${message ?? ""}`, trimmed: ({ messages }) => (messages ? `${messages} older messages were left out.` : "Long results were shortened, so that the conversation fits."), error: ({ message }) => `The turn failed. ${message}`,
       done: ({ reason, chars }) => `${words.ends[reason] ?? words.ends.stop} ${chars} characters.`, replay: () => "Back: the missed part was replayed.", snapshot: () => "Back: the whole conversation was read again.", cut: () => "The connection is gone.",
     },
     reasons: { connection_closed: "The connection to the provider broke.", retry: "You asked again.", recover: "Another gateway took over.", restart: "The gateway was restarted.", other: "The provider fell." },
     ends: { stop: "Done.", length: "Done, at the limit of length.", filtered: "Ended by the provider's filter.", cancelled: "Stopped.", error: "Ended with an error." },
     scenarios: { ok: "answers", cut: "dies in mid-answer", rate: "is rate limited", down: "is down", quota: "is out of quota" },
     question: "How does the doll get up again?",
+    own: "your route {name}", key: "This gateway asks for a key of its own", keySend: "Connect",
   },
   ja: {
     title: "Koboshi チャット", language: "English", fresh: "新しい会話", placeholder: "メッセージを入力", send: "送信", stop: "停止",
@@ -32,13 +33,14 @@ const WORDS = {
     happened: {
       accepted: () => "サーバーがメッセージを受け取りました。", first: () => "回答が始まりました。", rewind: ({ reason }) => `${words.reasons[reason] ?? words.reasons.other}回答をやり直します。`,
       retry: ({ attempt, max_attempts: max, delay_ms: ms }) => `${max} 回中 ${attempt} 回目が失敗しました。${(ms / 1000).toFixed(1)} 秒後にもう一度試します。`,
-      degraded: ({ message }) => `簡易な回答に切り替えます。${message ?? ""}`, trimmed: ({ messages }) => `古いメッセージ ${messages} 件を省きました。`, error: ({ message }) => `失敗しました。${message}`,
+      degraded: ({ message }) => `簡易な回答に切り替えます。${message ?? ""}`, trimmed: ({ messages }) => (messages ? `古いメッセージ ${messages} 件を省きました。` : "会話が収まるように、長い結果を短くしました。"), error: ({ message }) => `失敗しました。${message}`,
       done: ({ reason, chars }) => `${words.ends[reason] ?? words.ends.stop}${chars} 文字。`, replay: () => "再接続し、届かなかった分を受け取りました。", snapshot: () => "再接続し、会話全体を読み直しました。", cut: () => "接続が切れました。",
     },
     reasons: { connection_closed: "プロバイダーとの接続が切れました。", retry: "もう一度依頼しました。", recover: "別のゲートウェイが引き継ぎました。", restart: "ゲートウェイが再起動しました。", other: "プロバイダーが落ちました。" },
     ends: { stop: "完了、", length: "長さの上限で完了、", filtered: "プロバイダーのフィルターで終了、", cancelled: "停止、", error: "エラーで終了、" },
     scenarios: { ok: "回答する", cut: "途中で落ちる", rate: "混み合う", down: "止まっている", quota: "利用枠切れ" },
     question: "起き上がり小法師はどうやって起き上がりますか。",
+    own: "設定のルート {name}", key: "このゲートウェイのキーを入力してください", keySend: "接続",
   },
 };
 
@@ -50,6 +52,7 @@ const MODELS = {
   down: () => "sim/fail-503",
   quota: () => "sim/quota",
 };
+const fill = (text, name) => text.replace("{name}", name);
 const seed = () => Math.floor(Math.random() * 1e6);
 const $ = (id) => document.getElementById(id);
 const query = new URLSearchParams(location.search);
@@ -64,6 +67,11 @@ let before = { turn: 0, text: "" };
 let gone = "";
 let falls = new Map();
 let shownError = null;
+let phaseTimer;
+/** A key of the gateway, where it needs one; it stays in this page's memory. */
+let key = "";
+/** Models of the gateway that are not the simulated provider's. */
+let own = [];
 
 /** The real WebSocket, held so that the page can cut it. */
 class CuttableSocket extends WebSocket {
@@ -75,12 +83,34 @@ class CuttableSocket extends WebSocket {
 
 function start() {
   const address = query.get("url") ?? `${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/v1/session`;
-  session = createSession({ url: address, lang, WebSocket: CuttableSocket, storageKey: "koboshi-chat" });
+  session = createSession({ url: address, lang, WebSocket: CuttableSocket, storageKey: "koboshi-chat", ticket: key ? ticket : undefined });
   [before, gone, falls, shownError] = [{ turn: 0, text: "" }, "", new Map(), null];
   session.subscribe(render);
   session.on("error", (error) => error.scope !== "connection" || error.retry?.later === false ? show(error) : undefined);
-  session.on("close", ({ error }) => error && show(error));
+  session.on("close", ({ error }) => {
+    if (error) show(error);
+    if (error?.kind === "unauthorized" || error?.kind === "token_expired") askForKey();
+  });
   void tell(session);
+}
+
+/** A ticket for the key that was typed in. In an app its server does this, and the page never sees the key. */
+async function ticket() {
+  const answer = await fetch("/v1/session/ticket", { method: "POST", headers: { authorization: `Bearer ${key}`, "content-type": "application/json" }, body: "{}" });
+  if (!answer.ok) {
+    askForKey();
+    throw new Error(String(answer.status));
+  }
+  return (await answer.json()).ticket;
+}
+
+/** The routes of the gateway's own config can be asked too. */
+async function findOwn() {
+  const headers = key ? { authorization: `Bearer ${key}` } : {};
+  const answer = await fetch("/v1/models", { headers }).catch(() => null);
+  const models = answer?.ok ? (await answer.json()).data : [];
+  own = models.map(({ id }) => id).filter((id) => !id.startsWith("sim/") && !id.includes("*")).slice(0, 4);
+  label();
 }
 
 /** Keeps the list of what happened. */
@@ -92,6 +122,7 @@ async function tell(from) {
     if (event.type !== "frame") continue;
     const { frame } = event;
     if (frame.type === "session") {
+      if (!wasOpen) void findOwn();
       if (wasOpen && frame.resumed !== "new") note(frame.resumed, frame);
       wasOpen = true;
     } else if (frame.type === "content") {
@@ -127,13 +158,21 @@ function show(error) {
   $("error").error = error;
 }
 
+/** Says at once that all is well, and what is not well only when it lasts: a moment's pause is no news for a screen reader. */
+function tellConnection(phase) {
+  clearTimeout(phaseTimer);
+  const say = () => ($("connection").textContent = words.phases[phase]);
+  if (phase === "open" || phase === "closed") say();
+  else phaseTimer = setTimeout(say, 2000);
+}
+
 function render(state) {
   const { connection, messages, turn, outbox } = state;
   if (!turn || before.turn !== turn.turn) gone = "";
   else if (!turn.text.startsWith(before.text)) gone = before.text;
   before = { turn: turn?.turn, text: turn?.text ?? "" };
   $("connection").dataset.phase = connection;
-  $("connection").textContent = words.phases[connection];
+  tellConnection(connection);
   $("intro").hidden = messages.length + outbox.length > 0;
   $("stop").hidden = !turn;
   $("send").hidden = Boolean(turn);
@@ -201,6 +240,11 @@ function answer(row, text, { open, message }) {
   row.replaceChildren(paragraph, ...notes);
 }
 
+function askForKey() {
+  $("key").hidden = false;
+  $("key-input").focus();
+}
+
 function line(text, kind = "note") {
   const note = document.createElement("span");
   note.className = kind;
@@ -208,9 +252,14 @@ function line(text, kind = "note") {
   return note;
 }
 
+function chosenRoute() {
+  const chosen = new FormData($("composer")).get("model") ?? "ok";
+  return MODELS[chosen]?.() ?? chosen;
+}
+
 function submit() {
   const text = $("input").value.trim() || $("input").placeholder;
-  const turn = session.send(text, { route: MODELS[new FormData($("composer")).get("model") ?? "ok"]() });
+  const turn = session.send(text, { route: chosenRoute() });
   $("input").value = "";
   // Input that the server never got goes back to the composer.
   turn.then(null, (error) => {
@@ -237,17 +286,27 @@ function label() {
   document.querySelector(".lead").textContent = words.lead;
   document.querySelector(".hint").textContent = words.hint;
   const chosen = new FormData($("composer")).get("model") ?? query.get("model") ?? "cut";
-  const labels = Object.keys(MODELS).map((name) => {
+  $("key-label").textContent = words.key;
+  $("key-send").textContent = words.keySend;
+  const labels = [...Object.keys(MODELS), ...own].map((name) => {
     const box = document.createElement("label");
     const radio = document.createElement("input");
     Object.assign(radio, { type: "radio", name: "model", value: name, checked: name === chosen });
     radio.setAttribute("form", "composer");
-    box.append(radio, words.scenarios[name]);
+    box.append(radio, words.scenarios[name] ?? fill(words.own, name));
     return box;
   });
   $("scenarios").replaceChildren($("scenarios-title"), ...labels);
 }
 
+$("key").addEventListener("submit", (event) => {
+  event.preventDefault();
+  key = $("key-input").value;
+  [$("key-input").value, $("key").hidden] = ["", true];
+  $("error").clear();
+  session.close();
+  start();
+});
 $("composer").addEventListener("submit", (event) => {
   event.preventDefault();
   submit();

@@ -117,8 +117,8 @@ var KoboshiErrorElement = class extends Base {
   #retryAt = null;
   #tried = 0;
   #phrases = {};
+  /** How often it tried by itself; a person who stops it leaves none. */
   #autos = 0;
-  #isAutoStopped = false;
   /** When an automatic try starts. */
   #autoAt = 0;
   #timer;
@@ -136,7 +136,7 @@ var KoboshiErrorElement = class extends Base {
     for (const part of root.querySelectorAll("[class]")) this.#parts[part.className] = part;
     this.#at("retry").onclick = () => this.#press();
     this.#at("stop").onclick = () => {
-      this.#isAutoStopped = true;
+      this.#autos = MAX_AUTO;
       this.#tick();
     };
     this.#at("copy").onclick = () => void this.#copy();
@@ -162,14 +162,14 @@ var KoboshiErrorElement = class extends Base {
     if (error === this.#error) return;
     if (!this.#error) this.#cameFrom = document.activeElement;
     this.#error = error;
-    this.busy = false;
     this.#retryAt = null;
     const facts = this.#facts();
     if (facts?.afterMs) this.#retryAt = performance.now() + facts.afterMs;
     this.#autoAt = (this.#retryAt ?? performance.now()) + (1 + Math.random()) * Math.max(500, (facts?.afterMs ?? 0) / 10);
     this.#wasWaiting = this.#rest() > 0;
+    this.busy = false;
     this.#render();
-    if (facts) announce([facts.message, facts.suggestion, this.#waitText()].join(" "), "scope" in error && error.scope !== "turn" ? "polite" : "assertive", this.#lang());
+    if (facts && !(this.#autos && this.#isAutomatic())) announce([facts.message, facts.suggestion, this.#waitText()].join(" "), "scope" in error && error.scope !== "turn" ? "polite" : "assertive", this.#lang());
   }
   /** When the next try is worth it, on the clock of `performance.now()`. */
   get retryAt() {
@@ -200,7 +200,6 @@ var KoboshiErrorElement = class extends Base {
   }
   clear() {
     this.#autos = 0;
-    this.#isAutoStopped = false;
     const hadFocus = this.shadowRoot?.activeElement != null;
     this.error = null;
     if (hadFocus && this.#cameFrom instanceof HTMLElement) this.#cameFrom.focus();
@@ -264,7 +263,7 @@ var KoboshiErrorElement = class extends Base {
     this.#tick();
   }
   #isAutomatic() {
-    return this.auto && !this.#isAutoStopped && !this.busy && this.#autos < MAX_AUTO && this.#facts()?.action === "retry";
+    return this.auto && !this.busy && this.#autos < MAX_AUTO && this.#facts()?.action === "retry";
   }
   #waitText() {
     const words = this.#words();
@@ -1267,7 +1266,6 @@ var LiveSession = class {
       case "degraded":
         return this.#tell(frame.turn, { type: "degraded", source: frame.source, message: frame.message });
       case "trimmed":
-        this.#commands = this.#commands.filter(({ frame: { type } }) => type !== "trim");
         this.#note(frame.turn, { trimmed: frame.messages });
         return this.#tell(frame.turn, { type: "trimmed", messages: frame.messages });
       case "tool_call":
@@ -1299,7 +1297,7 @@ var LiveSession = class {
     const { messages, open } = this.#transcript;
     this.#outbox = settle(this.#outbox, messages);
     this.#commands = this.#commands.filter(({ frame: command, afterAttempt }) => {
-      if (command.type === "trim") return true;
+      if (command.type === "trim") return frame.type !== "trimmed" || frame.reason !== "request";
       const isOpen = open?.turn === command.turn;
       const shown = isOpen ? open : this.#answer(command.turn);
       return !shown || shown.attempt <= afterAttempt || isOpen && command.type === "cancel";

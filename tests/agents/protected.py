@@ -38,22 +38,33 @@ def config(dialect, chain, folder):
             "breaker": {"consecutive_failures": "off"}}
 
 
+def pointed_by_us(given):
+    """The same variables without an address: only the one that Koboshi gives leads anywhere."""
+    return {name: value for name, value in given.items() if not name.endswith("_BASE_URL")} | {"OPENAI_API_KEY": "any-key"}
+
+
 class Run:
     """One agent under `koboshi run`, in a home of its own, with a gateway that shares its store."""
+    more = {}
+    deadline = DEADLINE
 
     def __init__(self, koboshi, cli, chain, folder):
         self.koboshi, self.cli, self.folder = koboshi, cli, folder
         self.work = folder / "work"
         self.work.mkdir()
-        self.gateway = Gateway(koboshi, config(DIALECTS[cli.name], chain, folder))
+        self.gateway = Gateway(koboshi, config(DIALECTS[cli.name], chain, folder) | self.more)
+
+    def environment(self, gateway):
+        return self.cli.prepare(self.folder, gateway.url, "task", "any-key"), ["--gateway", "off"]
 
     def start(self):
         gateway = self.gateway.__enter__()
         store = str(self.folder / "koboshi.db")
+        own, pointing = self.environment(gateway)
         self.mark = f"protected-{os.getpid()}-{time.monotonic_ns()}"
         given = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TERM": "xterm-256color", "HOME": str(self.folder), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1",
-                 "TMPDIR": str(self.folder), MARK: self.mark, **self.cli.prepare(self.folder, gateway.url, "task", "any-key")}
-        command = [self.koboshi, "run", "--account", "wall", "--patience", "1h", "--tries", "3", "--store", store, "--gateway", "off", "--", *self.cli.command(prompt(self.work))]
+                 "TMPDIR": str(self.folder), MARK: self.mark, **own}
+        command = [self.koboshi, "run", "--account", "wall", "--patience", "1h", "--tries", "3", "--store", store, *pointing, "--", *self.cli.command(prompt(self.work))]
         self.printed = self.folder / "printed"
         with self.printed.open("w") as out:
             self.process = subprocess.Popen(command, cwd=self.work, env=given, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
@@ -95,9 +106,9 @@ class Run:
 
     def finished(self):
         try:
-            code = self.process.wait(timeout=DEADLINE)
+            code = self.process.wait(timeout=self.deadline)
         except subprocess.TimeoutExpired:
-            return f"not done after {DEADLINE} s"
+            return f"not done after {self.deadline} s"
         copy = self.work / "copy.txt"
         if code != 0:
             return f"exit {code}"
@@ -107,7 +118,27 @@ class Run:
             return "the second command was not run"
         if left := marked(self.mark):
             return f"{len(left)} processes are left"
+        self.starts = len(self.ask("journal", "--kind", "started", "--format", "json").splitlines())
         return None
+
+
+class Pointed(Run):
+    """The same, pointed at the gateway of its config by `koboshi run` itself."""
+
+    def __init__(self, koboshi, cli, chain, folder):
+        self.more = {"routes": {"*": chain}}
+        super().__init__(koboshi, cli, chain, folder)
+
+    def environment(self, gateway):
+        own = pointed_by_us(self.cli.prepare(self.folder, "http://127.0.0.1:9", "task", "any-key"))
+        file = self.folder / "own.yaml"
+        file.write_text(json.dumps(gateway.config | {"serve": {"listen": gateway.url.removeprefix("http://")}}))
+        return own, ["--config", str(file)]
+
+
+class Brief(Run):
+    """The same with a wall that ends by itself: nobody resumes it. It is told as a minute of the clock, and a minute more is waited."""
+    deadline = 200
 
 
 class Kept(Run):
@@ -123,8 +154,7 @@ class Kept(Run):
         self.mark = f"kept-{os.getpid()}-{time.monotonic_ns()}"
         # Nothing listens there: only the address that the supervisor gives leads anywhere.
         given = self.cli.prepare(self.folder, "http://127.0.0.1:9", "task", "any-key")
-        given = {name: value for name, value in given.items() if not name.endswith("_BASE_URL")}
-        given |= {"HOME": str(self.folder), "TMPDIR": str(self.folder), "OPENAI_API_KEY": "any-key", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", MARK: self.mark}
+        given = pointed_by_us(given) | {"HOME": str(self.folder), "TMPDIR": str(self.folder), "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", MARK: self.mark}
         agent = {"command": self.cli.command(prompt(self.work)), "dir": str(self.work), "account": "wall", "when": "once", "survives": False,
                  "env": [f"{name}={value}" for name, value in given.items()]}
         file = self.folder / "koboshi.yaml"
@@ -173,6 +203,9 @@ class Kept(Run):
         counted = subprocess.run(["curl", "-s", f"{self.url}/metrics"], capture_output=True, text=True).stdout
         if 'koboshi_answers_total{kind="whole"}' not in counted:
             return "it did not ask through the gateway"
+        spent = self.ask("spend", "--by", "agent")
+        if "worker/default" not in spent:
+            return f"what it cost is not its own: {spent}"
         self.starts = int(next(line for line in counted.splitlines() if line.startswith("koboshi_agent_starts_total")).split()[-1])
         return None
 
@@ -180,7 +213,7 @@ class Kept(Run):
 def once(run):
     """A fall is no reason to start it again."""
     trouble = run.finished()
-    return trouble or (f"{run.starts} starts" if isinstance(run, Kept) and run.starts != 1 else None)
+    return trouble or (f"{run.starts} starts" if run.starts != 1 else None)
 
 
 def at_the_wall(run):
@@ -194,10 +227,11 @@ def at_the_wall(run):
     names = [pathlib.Path(f"/proc/{pid}/comm").read_text().strip() for pid in marked(run.mark)]
     if [name for name in names if name != "koboshi"]:
         return f"while it rests there are {names}"
-    for key in run.rests():
-        run.ask("resume", key)
+    if not isinstance(run, Brief):
+        for key in run.rests():
+            run.ask("resume", key)
     trouble = run.finished()
-    return trouble or (f"{run.starts} starts" if isinstance(run, Kept) and run.starts != 2 else None)
+    return trouble or (f"{run.starts} starts" if run.starts != 2 else None)
 
 
 def main():
@@ -210,6 +244,10 @@ def main():
         falls = {f"the primary falls: {name}": ([f"{dialect}/{fall}", "spare/ok"], once) for name, fall in FALLS.items()}
         falls["at the wall of its account"] = ([f"{dialect}/{WALL}"], at_the_wall)
         cases = {f"{how}: {what}": (way, *case) for how, way in (("koboshi run", Run), ("koboshi up", Kept)) for what, case in falls.items()}
+        cases["koboshi run --gateway auto: the primary is down"] = (Pointed, [f"{dialect}/fail-503", "spare/ok"], once)
+        if cli.name == "codex":
+            # A wait of a minute is short for the others, which then wait themselves.
+            cases["koboshi run: at the wall of its account, which ends by time"] = (Brief, [f"{dialect}/{WALL.replace('900', '65')}"], at_the_wall)
         for what, (way, chain, check) in cases.items():
             with tempfile.TemporaryDirectory(prefix="agent-", dir=os.environ.get("KOBOSHI_AGENT_HOMES"), ignore_cleanup_errors=True) as folder:
                 begun = time.monotonic()

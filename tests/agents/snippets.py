@@ -19,16 +19,25 @@ PAGES = HERE.parent.parent / "docs" / "agents"
 BLOCK = re.compile(r"<!-- (run|file): (.*?) -->\n```\w+\n(.*?)```", re.DOTALL)
 FALLS = {"quick": ["fail-503"], "long": ["fail-503", "rate-429?retry_after=60", "cut?after=5", "broken-tool-args?form=python&always=yes"]}
 DEADLINE = 120
-TIMEOUTS = {"connect": "2s", "first": "4s", "idle": "2s", "whole": "4s", "total": "30s"}
 # Nothing is sent elsewhere.
 QUIET = {"IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1", "LANGSMITH_TRACING": "false",
          "OTEL_SDK_DISABLED": "true", "OPENCODE_DISABLE_AUTOUPDATE": "1", "AIDER_ANALYTICS": "false", "AIDER_CHECK_UPDATE": "false"}
 
 
-def config(fall, tools):
-    """As on the page. There no provider is named, so that the simulated one makes up no calls that a real agent would run; where tools are to be called it is named."""
-    named = {"providers": {"sim": {"kind": "sim", "timeouts": TIMEOUTS}}} if tools else {}
-    return {"store": "memory", "retry": {"initial_delay": "10ms", "max_delay": "50ms"}, "routes": {"assistant": [f"sim/{fall}", "sim/ok"]}, **named}
+def chain(page):
+    """The targets of the page's own config, or of the one that all pages share: the first one falls, the last one answers."""
+    shared = (PAGES / "README.md").read_text()
+    targets = re.findall(r"^ +- (sim/\S+)", page if "sim/fail-503" in page else shared, re.MULTILINE)
+    if len(targets) != 2 or targets[0] != "sim/fail-503":
+        sys.exit(f"the config of the page has the targets {targets}")
+    return targets
+
+
+def config(targets, fall):
+    """As on the page, with another fall of the first target, which calls tools if the second one does."""
+    calls = targets[1].partition("?")[2]
+    first = f"sim/{fall}" if not calls or "tool" in fall else f"sim/{fall}{'&' if '?' in fall else '?'}{calls}"
+    return {"store": "memory", "retry": {"initial_delay": "10ms", "max_delay": "50ms"}, "routes": {"assistant": [first, targets[1]]}}
 
 
 def command(where, folder, text, sdk, agents):
@@ -68,7 +77,7 @@ def main():
             if (tier == "long") != (agents is not None):
                 continue
             for fall in FALLS[tier]:
-                with Gateway(koboshi, config(fall, bool(more))) as gateway:
+                with Gateway(koboshi, config(chain(page.read_text()), fall)) as gateway:
                     ran = tried(gateway, where, text, files, sdk, agents)
                     metrics = gateway.metrics()
                 whole, failed = (metrics.get(f'koboshi_answers_total{{kind="{kind}"}}', 0) for kind in ("whole", "failed"))

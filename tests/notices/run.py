@@ -16,6 +16,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.request
 import warnings
@@ -61,10 +62,18 @@ class Mailbox:
 
     def __init__(self):
         self.mails = []
+        self.refused = set()
+
+    async def handle_RCPT(self, server, session, envelope, address, options):
+        if address in self.refused:
+            return "550 no such mailbox"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
 
     async def handle_DATA(self, server, session, envelope):
         message = email.message_from_bytes(envelope.content, policy=email.policy.default)
-        self.mails.append((envelope.mail_from, envelope.rcpt_tos, message, session.ssl is not None, session.authenticated))
+        is_encrypted = session.ssl is not None or server.transport.get_extra_info("ssl_object") is not None
+        self.mails.append((envelope.mail_from, envelope.rcpt_tos, message, is_encrypted, session.authenticated))
         return "250 taken"
 
 
@@ -75,6 +84,9 @@ def servers(folder):
     class Starttls(Controller):
         def factory(self):
             return SMTP(self.handler, **self.SMTP_kwargs)
+
+    class Implicit(Controller):
+        """TLS from the first byte, as on port 465."""
 
     def check(server, session, envelope, mechanism, data):
         good = getattr(data, "login", b"") == b"koboshi" and getattr(data, "password", b"") == PASSWORD.encode()
@@ -96,6 +108,26 @@ def servers(folder):
         controller = Starttls(box, hostname="localhost", port=free_port(), **options)
         controller.start()
         started[name] = (box, controller.port)
+    box = Mailbox()
+    controller = Implicit(
+        box, hostname="localhost", port=free_port(), ssl_context=context("implicit"), authenticator=check, auth_required=True,
+        auth_require_tls=False,
+    )
+    controller.start()
+    started["implicit"] = (box, controller.port)
+    # One that takes connections and says nothing, and one that ends them.
+    silent = socket.create_server(("127.0.0.1", free_port()))
+    started["silent"] = (silent, silent.getsockname()[1])
+    dropping = socket.create_server(("127.0.0.1", free_port()))
+    threading.Thread(target=lambda: [dropping.accept()[0].close() for _ in iter(int, 1)], daemon=True).start()
+    started["dropping"] = (dropping, dropping.getsockname()[1])
+    # A mailbox that does not exist, while others do.
+    box = Mailbox()
+    box.refused = {"gone@example.com"}
+    controller = Starttls(box, hostname="localhost", port=free_port(), tls_context=context("picky"), require_starttls=True)
+    controller.start()
+    started["picky"] = (box, controller.port)
+    (folder / "all.pem").write_text("".join((folder / f"{name}.pem").read_text() for name in ("good", "implicit", "picky")))
     return started
 
 
@@ -119,7 +151,11 @@ def main():
             "serve": {"listen": f"127.0.0.1:{free_port()}"},
             "providers": {"broken": {"kind": "sim"}},
             "routes": {"m": ["broken/auth-401", "sim/ok"]},
-            "notify": {"group_wait": "0s", "settle": "0s", "channels": {"good": channel("good", language="ja", **signed_in)}},
+            "notify": {"group_wait": "0s", "settle": "0s", "channels": {
+                "good": channel("good", language="ja", **signed_in),
+                # One that hangs delays no other.
+                "silent": channel("silent", timeout="1h"),
+            }},
         }))
         tests = folder / "tests.yaml"
         tests.write_text(json.dumps({"notify": {"channels": {
@@ -128,8 +164,13 @@ def main():
             "untrusted": channel("untrusted"),
             "plain": channel("plain"),
             "open": channel("plain", tls="off"),
+            "implicit": channel("implicit", tls="implicit", **signed_in),
+            "silent": channel("silent", timeout="2s"),
+            "dropping": channel("dropping"),
+            "gone": {**channel("picky"), "to": ["gone@example.com"]},
+            "some": {**channel("picky"), "to": ["gone@example.com", "ops@example.com"]},
         }}}))
-        environment = {**os.environ, "SSL_CERT_FILE": str(folder / "good.pem")}
+        environment = {**os.environ, "SSL_CERT_FILE": str(folder / "all.pem")}
 
         def test(name):
             done = subprocess.run([koboshi, "notify", "test", name, "--config", tests, "--format", "json"], env=environment,
@@ -149,6 +190,18 @@ def main():
         assert test("open")[0] == 0
         assert len(started["plain"][0].mails) == 1, "only the channel that asks for no TLS"
         assert not started["untrusted"][0].mails and not box.mails
+        assert test("implicit") == (0, None), test("implicit")
+        mail = started["implicit"][0].mails.pop()
+        assert mail[3] and mail[4], "encrypted and signed in"
+        for name, expected in {"silent": "no answer within 2 s", "dropping": "", "gone": "550"}.items():
+            code, why = test(name)
+            assert code == 1 and why and expected in why, (name, code, why)
+
+        # One wrong address keeps it from no one else, and is named.
+        assert not started["picky"][0].mails
+        code, why = test("some")
+        assert code == 1 and "gone@example.com" in why and "ops@" not in why, (code, why)
+        assert [mail[1] for mail in started["picky"][0].mails] == [["ops@example.com"]]
 
         log = open(folder / "log", "w")
         gateway = subprocess.Popen([koboshi, "serve", "--config", config, "--store", folder / "store.db"], stderr=log, env=environment)

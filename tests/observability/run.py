@@ -22,7 +22,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FILES = ROOT / "examples" / "observability"
 DEADLINE = 90
 # Alerts that the failing provider below must raise, and one that must stay silent.
-FIRES = {"KoboshiClientsSeeFailures", "KoboshiKeyOrAccountRefused", "KoboshiQuotaExceeded", "KoboshiBreakerOpen"}
+FIRES = {"KoboshiClientsSeeFailures", "KoboshiKeyOrAccountRefused", "KoboshiQuotaExceeded", "KoboshiBreakerOpen", "KoboshiNoticesDoNotArrive"}
 SILENT = {"KoboshiDown", "KoboshiStoreUnreachable"}
 
 
@@ -79,6 +79,7 @@ def main():
         gateway, prometheus = free_port(), free_port()
         (folder / "koboshi.yaml").write_text(
             "routes:\n  good: [sim/ok]\n  down: [sim/fail-503]\n  dry: [sim/quota]\n  key: [sim/auth-401]\n"
+            "notify: {group_wait: 0s, channels: {broken: {kind: command, command: ['false']}}}\n"
         )
         config = (FILES / "prometheus.yml").read_text()
         config = config.replace("127.0.0.1:4141", f"127.0.0.1:{gateway}").replace("15s", "1s")

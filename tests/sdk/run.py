@@ -10,7 +10,7 @@ import sys
 import time
 
 from gateway import Gateway
-from table import ADMIN_KEY, KEY, TABLE, config
+from table import ADMIN_KEY, KEY, TABLE, config, cooled
 
 HERE = pathlib.Path(__file__).parent
 SCRIPTS = ["openai_chat", "openai_responses", "anthropic_messages", "google_gemini"]
@@ -21,6 +21,8 @@ DEADLINE = 170
 def run(koboshi, command, dialects):
     began = time.monotonic()
     with Gateway(koboshi, config(dialects)) as gateway:
+        for key in cooled(dialects):
+            gateway.cool(key)
         given = {**os.environ, "KOBOSHI_UPSTREAMS": ",".join(dialects), "KOBOSHI_KEY": KEY, "KOBOSHI_ADMIN_KEY": ADMIN_KEY, "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
         try:
             done = subprocess.run([*command, gateway.url], env=given, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE, text=True)

@@ -20,7 +20,7 @@ use crate::run::RunArgs;
 use crate::serve::ServeArgs;
 use crate::shell;
 use crate::state::args::{
-    self as state, CoolArgs, JournalArgs, PauseArgs, ResumeArgs, SpendArgs, StatusArgs,
+    self as state, CoolArgs, JournalArgs, PauseArgs, ResumeArgs, SpendArgs, StatusArgs, TopArgs,
 };
 use crate::supervise::{LogsArgs, OrderArgs, ReloadArgs, SuperviseArgs};
 use crate::up::UpArgs;
@@ -34,6 +34,7 @@ Examples:
   koboshi check                              is koboshi.yaml correct?
   koboshi models openai/gpt-5.1              what is known of this model, and from where?
   koboshi status                             which targets are in cooldown, stopped or failing?
+  koboshi top --url http://127.0.0.1:4141    the same of a running gateway, live
   koboshi codes                              every kind of error, with its code
   koboshi help explain                       more about one command
 
@@ -175,6 +176,9 @@ pub(crate) enum Command {
     /// Show what is in cooldown, parked or open: since when, until when, why
     #[command(after_help = state::STATUS_EXAMPLES)]
     Status(StatusArgs),
+    /// Watch targets, requests, errors and agents live, on one screen
+    #[command(after_help = state::TOP_EXAMPLES)]
+    Top(TopArgs),
     /// End the cooldown of a provider, account, model or target
     #[command(after_help = state::RESUME_EXAMPLES)]
     Resume(ResumeArgs),

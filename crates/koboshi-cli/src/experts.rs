@@ -13,7 +13,7 @@ use koboshi_config::load::{Experts, Unservable};
 use koboshi_config::words::Text;
 use koboshi_gateway::{Refusal, refusals, unset_variables};
 
-use crate::{clock, kinds, sim_names, supervise};
+use crate::{clock, kinds, notify, sim_names, supervise};
 
 /// Stands for a key that is not set here.
 const KEY_ELSEWHERE: &str = "not-set-here";
@@ -54,7 +54,8 @@ fn unservable(config: &Config) -> Vec<Unservable> {
     let others = found.into_iter().filter(|one| !matches!(one.key, "rules" | "models_file" | "routes"));
     let of_gateway =
         others.map(|one| Unservable { why: reason(config, &one), key: one.key, entry: one.entry });
-    of_gateway.chain(supervise::unusable_schedules(config)).chain(kinds::unusable(config)).collect()
+    let of_agents = supervise::unusable_schedules(config).into_iter().chain(kinds::unusable(config));
+    of_gateway.chain(of_agents).chain(notify::unknown_zones(config)).collect()
 }
 
 /// The reason as text. The gateway has English only, so a file that cannot be opened is described here.

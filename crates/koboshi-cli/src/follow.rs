@@ -1,4 +1,4 @@
-//! Follows the files that a config names (rules, facts of models, prepared answers, certificates): when their content changes, the config
+//! Follows the files that a config names (rules, facts of models, prepared answers, certificates, kinds of agents): when their content changes, the config
 //! is reloaded.
 //!
 //! The content counts, as with the config itself, and new content counts when two checks in a row read the same: a file that is
@@ -32,8 +32,17 @@ impl Files {
             .iter()
             .chain(&config.models_file)
             .chain(&config.degrade.answers_file)
+            .chain(&config.kinds)
             .chain(of_providers);
-        let paths: Vec<PathBuf> = named.cloned().collect();
+        Self::at(named.cloned().collect())
+    }
+
+    /// The files that say something of agents alone, as they are now.
+    pub(crate) fn of_agents(config: &Config) -> Self {
+        Self::at(config.kinds.clone())
+    }
+
+    fn at(paths: Vec<PathBuf>) -> Self {
         Self { taken: hash_contents(&paths), paths, pending: None }
     }
 

@@ -6,15 +6,19 @@ use std::sync::Arc;
 
 use anstream::stdout;
 use clap::{Args, Subcommand};
-use koboshi_gateway::post_json;
-use koboshi_notify::{Http, HttpAnswer, HttpRequest, LocalFuture, Surroundings, Tone, test};
+use jiff::Timestamp;
+use koboshi_config::Config;
+use koboshi_config::load::Unservable;
+use koboshi_config::words::Text;
+use koboshi_gateway::{gateways, known_now, post_json};
+use koboshi_notify::{Http, HttpAnswer, HttpRequest, LocalFuture, RouteKeys, Surroundings, Tone, test};
 use koboshi_report::phrase::Lang;
 use koboshi_store::{MemoryPolicy, MemoryStore, Store};
 use serde_json::json;
 
 use crate::args::{ConfigFileArgs, Format, LangArgs};
 use crate::say::Say;
-use crate::{Exit, Failure, clock, settings};
+use crate::{Exit, Failure, clock, settings, shell};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -68,7 +72,7 @@ pub(crate) fn run(command: &NotifyCommand) -> Result<Exit, Failure> {
         return Err(Failure::new(say.text(id, &[("channel", name), ("known", &say.list(&known))])));
     };
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(MemoryPolicy::default()));
-    let around = surroundings(&store, "cli".to_owned(), say.lang, Arc::new(|_, _| {}));
+    let around = surroundings(&store, "cli".to_owned(), say.lang, String::new(), Arc::new(|_, _| {}));
     let result = test(&around, &config, name, channel);
     let (kind, why) = (channel.kind.name(), result.as_ref().err().map(|error| error.why.as_str()));
     match args.format {
@@ -85,11 +89,26 @@ pub(crate) fn run(command: &NotifyCommand) -> Result<Exit, Failure> {
     Ok(if result.is_ok() { Exit::Good } else { Exit::Found })
 }
 
-/// What notices need of this program.
+/// Zones of channels that do not exist: quiet hours would be those of another place.
+pub(crate) fn unknown_zones(config: &Config) -> Vec<Unservable> {
+    let zones = clock::zones();
+    let wrong = config.channels.iter().filter_map(|(name, channel)| {
+        let zone = channel.zone.as_deref().filter(|zone| zones.get(zone).is_err())?;
+        let why = Text::new(
+            format!("there is no time zone `{zone}`: write it like `Asia/Tokyo` or `UTC`"),
+            format!("`{zone}` というタイムゾーンはありません。`Asia/Tokyo` や `UTC` のように書いてください"),
+        );
+        Some(Unservable { key: "notify.channels.*.zone", entry: name.clone(), why })
+    });
+    wrong.collect()
+}
+
+/// What notices need of this program. The flags lead the commands that a notice names to the same store.
 pub(crate) fn surroundings(
     store: &Arc<dyn Store>,
     node: String,
     lang: Lang,
+    flags: String,
     log: Arc<dyn Fn(Tone, &str) + Send + Sync>,
 ) -> Surroundings {
     let zone = clock::now().time_zone().clone();
@@ -97,11 +116,25 @@ pub(crate) fn surroundings(
         store: Arc::clone(store),
         node,
         http: Arc::new(Way),
+        resume: Arc::new(move |key| format!("koboshi resume {}{flags}", shell::word(key))),
+        routes: Arc::new(routes),
         log,
         zones: clock::zones(),
         zone,
         lang,
     }
+}
+
+/// The routes of the gateways that use this store, with what stops each of their targets.
+fn routes(store: &dyn Store, now: Timestamp) -> Option<Vec<RouteKeys>> {
+    let gateways = gateways(store, now).ok()?;
+    // Where none runs, no client is waiting.
+    if !gateways.iter().any(|gateway| gateway.is_running(now)) {
+        return Some(Vec::new());
+    }
+    let known = known_now(store, &gateways, now).ok()?;
+    let routes = known.routes().into_iter();
+    Some(routes.map(|(name, targets)| RouteKeys { name, targets }).collect())
 }
 
 /// The way out that requests to providers take.

@@ -32,6 +32,7 @@ use crate::args::{ConfigFileArgs, LangArgs};
 use crate::follow::Files;
 use crate::host::GatewayHost;
 use crate::notify::surroundings;
+use crate::run::gateway::reachable;
 use crate::say::{Say, store_place, width};
 use crate::{Exit, Failure, clock, experts, settings, state};
 
@@ -113,7 +114,7 @@ impl Served<'_> {
         let files = self.files.clone();
         let reloader = self.reloader.as_ref();
         let (gateway, notices) = (&self.gateway, &self.notices);
-        ConfigFollower { files, args: self.args, gateway, notices, reloader, config, started }
+        ConfigFollower { files, refused: None, args: self.args, gateway, notices, reloader, config, started }
     }
 }
 
@@ -180,7 +181,7 @@ pub(crate) fn begin(
     let loaded = file.as_deref().and_then(settings::load_if_usable);
     let routes = loaded.as_ref().map(|loaded| loaded.routes.as_slice()).unwrap_or_default();
     greet(&say, &gateway, file.as_ref(), &place, config.serve.chat)?;
-    let url = format!("http://{}/v1", gateway.address());
+    let url = format!("{}://{}/v1", gateway.scheme(), reachable(gateway.address()));
     let (command, stands_in) = example::command(&url, &config, routes, &gateway.providers());
     let label = say.text(if stands_in { "serve-try-simulated" } else { "serve-try" }, &[]);
     writeln!(stderr().lock(), "{QUIET}{label}\n  {command}{QUIET:#}")?;
@@ -203,7 +204,11 @@ pub(crate) fn begin(
     let teller = gateway.teller();
     let log = move |tone: Tone, text: &str| teller(if tone == Tone::Info { "info" } else { "warn" }, text);
     let node = format!("gateway/{}", gateway.address());
-    let notices = Notifications::start(surroundings(&store, node, say.lang, Arc::new(log)), &config)?;
+    let notices = Notifications::start(
+        surroundings(&store, node, say.lang, gateway.flags().to_owned(), Arc::new(log)),
+        &config,
+    )?;
+    gateway.add_metrics(notices.metrics());
     Ok(Served { gateway, store, config, say, notices, args, reloader, files })
 }
 
@@ -303,6 +308,8 @@ pub(crate) struct ConfigFollower<'f> {
     config: Config,
     /// The one at the start.
     started: Config,
+    /// A newer one that cannot be used as it is, and why: a file that it names may be mended later.
+    refused: Option<(Config, String)>,
     files: Files,
 }
 
@@ -338,15 +345,15 @@ impl ConfigFollower<'_> {
                 self.take(config, used)
             }
             Some(Reload::Bad(problems)) => Err(problems.to_string()),
-            Some(Reload::Restored) => {
+            Some(Reload::Restored) if self.refused.is_none() => {
                 self.gateway.inform("the config file can be used again and is the config in use", &json!({}));
                 self.gateway.not_reloaded(None);
                 Ok(T::default())
             }
-            _ if self.files.changed(now) => self.take(self.config.clone(), used),
+            _ if self.files.changed(now) => self.take(self.newest(), used),
             // A problem was told before, and is still there for the one who asks.
-            _ => match self.reloader.filter(|_| now).and_then(Reloader::problems) {
-                Some(problems) => Err(problems.to_string()),
+            _ => match self.reloader.filter(|_| now).and_then(|reloader| self.problem(reloader)) {
+                Some(problem) => Err(problem),
                 None => {
                     if now {
                         self.gateway.not_reloaded(None);
@@ -362,13 +369,27 @@ impl ConfigFollower<'_> {
         Some(followed)
     }
 
+    /// The config that was loaded last, in use or not.
+    fn newest(&self) -> Config {
+        self.refused.as_ref().map_or(&self.config, |(config, _)| config).clone()
+    }
+
+    /// What keeps the newest config from being used.
+    fn problem(&self, reloader: &Reloader) -> Option<String> {
+        let unusable = || self.refused.as_ref().map(|(_, why)| why.clone());
+        reloader.problems().map(|problems| problems.to_string()).or_else(unusable)
+    }
+
     fn take<T>(
         &mut self,
         config: Config,
         used: impl FnOnce(&Config) -> Result<T, String>,
     ) -> Result<T, String> {
-        let used = used(&config)?;
-        self.gateway.reload(config.clone()).map_err(|error| error.to_string())?;
+        let reloaded = used(&config).and_then(|used| {
+            self.gateway.reload(config.clone()).map(|()| used).map_err(|error| error.to_string())
+        });
+        self.refused = reloaded.as_ref().err().map(|why| (config.clone(), why.clone()));
+        let used = reloaded?;
         if let Err(error) = self.notices.adopt(&config) {
             self.gateway.note(&format!("notices cannot be sent: {error}"));
         }
@@ -390,6 +411,7 @@ impl ConfigFollower<'_> {
 fn needs_restart(started: &Config, new: &Config, store_by_flag: bool) -> Vec<&'static str> {
     let changed = [
         ("serve.listen", started.serve.listen != new.serve.listen),
+        ("serve.tls", started.serve.scheme() != new.serve.scheme()),
         ("serve.threads", started.serve.threads != new.serve.threads),
         ("store", !store_by_flag && started.store != new.store),
         ("log", started.log != new.log),
@@ -430,9 +452,13 @@ fn greet(
 ) -> Result<(), Failure> {
     let providers = say.list(&gateway.providers());
     let say = |id: &str, args: &[(&str, &str)]| say.text(id, args);
-    let url = format!("http://{}/v1", gateway.address());
+    // An address that means all addresses is none that anyone could open.
+    let address = reachable(gateway.address());
+    let scheme = gateway.scheme();
+    let url = format!("{scheme}://{address}/v1");
+    let listens = if address == gateway.address() { "serve-listens" } else { "serve-listens-everywhere" };
     let mut out = stderr().lock();
-    writeln!(out, "{STRONG}{}{STRONG:#}", say("serve-listens", &[("place", &url)]))?;
+    writeln!(out, "{STRONG}{}{STRONG:#}", say(listens, &[("place", &url)]))?;
     let file = file.map_or_else(|| say("serve-no-config", &[]), |path| path.display().to_string());
     for (label, value) in [
         ("serve-label-providers", &providers),
@@ -442,10 +468,10 @@ fn greet(
         let label = say(label, &[]);
         writeln!(out, "  {label}{}{value}", " ".repeat(14_usize.saturating_sub(width(&label)).max(1)))?;
     }
-    let page = format!("http://{}/koboshi/", gateway.address());
+    let page = format!("{scheme}://{address}/koboshi/");
     writeln!(out, "{}", say("serve-dashboard", &[("place", &page)]))?;
     if chat {
-        let page = format!("http://{}/chat", gateway.address());
+        let page = format!("{scheme}://{address}/chat");
         writeln!(out, "{}", say("serve-chat", &[("place", &page)]))?;
     }
     let no_calls = Some("serve-no-calls").filter(|_| gateway.makes_up_no_calls());

@@ -100,8 +100,8 @@ fn reason(why: &str) -> String {
         ("it is the file of another program", "別のプログラムのファイルです"),
         ("its time limit must be more than nothing", "制限時間は 0 より長くしてください"),
         (
-            "it is no address of a Redis: write it like redis://:password@host:6379/0, rediss:// for TLS, or unix:///path",
-            "Redis のアドレスではありません。redis://:password@host:6379/0（TLS なら rediss://）または unix:///path の形で書いてください",
+            "it is no address of a Redis: write it like redis://:password@host:6379/0, rediss:// for TLS, unix:///path, redis+sentinel://host,host/name or redis+cluster://host,host",
+            "Redis のアドレスではありません。redis://:password@host:6379/0（TLS なら rediss://）、unix:///path、redis+sentinel://host,host/name、redis+cluster://host,host のいずれかの形で書いてください",
         ),
     ];
     if let Some((_, ja)) = OWN.iter().find(|(en, _)| *en == why) {

@@ -21,7 +21,7 @@ use koboshi_supervisor::spawn::own_binary;
 
 use crate::run::gateway::reachable;
 use crate::serve::{ServeArgs, Served, begin};
-use crate::supervise::{Kept, announce, not_kept, settings};
+use crate::supervise::{Kept, announce, not_kept, restart_for, settings};
 use crate::{Exit, Failure, clock, rules, state};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -91,7 +91,7 @@ fn supervise(served: &Served<'_>, args: &ServeArgs, ledger: &Arc<Ledger>) -> Res
         .map_err(|error| Failure::new(error.to_string()))?
         .on_a_fleet(state::is_fleet(args.store_place(), config));
     let classifier = Classifier::new(rules::load(&config.rules)?, clock::zones());
-    let address = format!("http://{}", reachable(gateway.address()));
+    let address = format!("{}://{}", gateway.scheme(), reachable(gateway.address()));
     // Where its clients need keys, the agents have one of their own. It is in this process and in theirs alone.
     let key = gateway.admit_agents();
     let ours = |config: &Config| match &key {
@@ -117,7 +117,8 @@ fn supervise(served: &Served<'_>, args: &ServeArgs, ledger: &Arc<Ledger>) -> Res
     let mut follower = served.follower();
     let mut reload = |now: bool| {
         let of_agents = |config: &Config| {
-            let settings = settings(config, &ours(config));
+            let restart_for = restart_for(&served.config, config, args.store_place().is_some());
+            let settings = settings(config, &ours(config)).map(|new| Settings { restart_for, ..new });
             settings.map(Some).map_err(|failure| failure.text(Language::En).to_owned())
         };
         match follower.follow::<Option<Settings>>(now, of_agents) {

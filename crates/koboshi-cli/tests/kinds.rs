@@ -152,6 +152,38 @@ fn a_command_is_pointed_at_its_gateway_only_where_that_can_serve_it() {
     assert!(said.contains("ASKER_KEY is not set"), "{said}");
 }
 
+/// A program that is signed in by itself is not put on the gateway's key without a word.
+#[test]
+fn a_login_of_its_own_is_not_replaced_by_the_key_of_the_gateway() {
+    let asker = Asker::new();
+    let kinds = fs::read_to_string(asker.at("kinds.yaml")).unwrap();
+    let login = kinds.replace("needs: [ASKER_KEY]", "user_keys: [ASKER_KEY, ASKER_TOKEN]");
+    fs::write(asker.at("kinds.yaml"), login).unwrap();
+    let ours = format!("url=http://127.0.0.1:{}", asker.port);
+    let provider = "providers: {mine: {kind: anthropic, keys: [not-used]}}\n";
+    asker.config(provider);
+    let gateway = asker.serve();
+    assert_eq!(asker.run("auto", "key"), (Some(0), ours.clone(), String::new()));
+    let (status, url, said) = asker.run("auto", "");
+    assert_eq!((status, url.as_str()), (Some(0), "url="), "{said}");
+    assert!(said.contains("ASKER_KEY, ASKER_TOKEN") && said.lines().count() == 1, "{said}");
+    let named = ours.trim_start_matches("url=");
+    assert_eq!(asker.run(named, ""), (Some(0), ours.clone(), String::new()), "as it was asked");
+    drop(gateway);
+    let through = format!("127.0.0.1:{}\", passthrough: true}}", asker.port);
+    let config = fs::read_to_string(asker.at("koboshi.yaml")).unwrap();
+    let config = config.replace(&format!("127.0.0.1:{}\"}}", asker.port), &through);
+    fs::write(asker.at("koboshi.yaml"), config).unwrap();
+    let gateway = asker.serve();
+    assert_eq!(asker.run("auto", ""), (Some(0), ours, String::new()), "the login goes through");
+    drop(gateway);
+    asker.config(&format!("{provider}keys: {{one: {{sha256: 261f7142fa75b93474041fbd7a4db894b10dea7c5a5f9c2a911133b4e372910b}}}}\n"));
+    let _gateway = asker.serve();
+    let (status, url, said) = asker.run("auto", "key");
+    assert_eq!((status, url.as_str()), (Some(0), "url="), "{said}");
+    assert!(said.contains("wants a key of its own"), "{said}");
+}
+
 #[test]
 fn a_gateway_that_is_no_address_is_refused_and_a_silent_one_is_named() {
     let asker = Asker::new();
@@ -195,4 +227,67 @@ fn a_supervisor_asks_for_the_gateway_at_each_start_of_an_agent() {
     let ours = format!("url=http://127.0.0.1:{}", asker.port);
     let lines = fs::read_to_string(&seen).unwrap();
     assert_eq!(lines.lines().collect::<Vec<_>>(), ["url=", &ours, "url=", "url=http://127.0.0.1:9", "url="]);
+}
+
+/// A config with an agent of a kind that tells what its kind gives it.
+fn with_kind(home: &mut Home, value: &str) -> String {
+    fs::write(home.path("kinds.yaml"), format!("mine: {{env: {{GIVEN: {value}}}}}\n")).unwrap();
+    let script = format!("echo \"$GIVEN\" >> {}; sleep 3600", home.path("given").display());
+    home.agents["a"] =
+        json!({"command": ["sh", "-c", script], "kind": "mine", "gateway": false, "survives": false});
+    home.config()
+}
+
+#[test]
+fn a_changed_file_of_kinds_is_followed_and_one_that_cannot_be_used_stays_refused() {
+    for together in [false, true] {
+        let mut home = Home::new(&format!("kinds: [kinds.yaml]\n{QUICK}"));
+        let config = with_kind(&mut home, "one");
+        let supervisor = if together { home.up() } else { home.supervise() };
+        let given = || fs::read_to_string(home.path("given")).unwrap_or_default();
+        until("it runs", || (given() == "one\n").then_some(()));
+        fs::write(home.path("kinds.yaml"), "mine: {env: {GIVEN: two}}\n").unwrap();
+        let reload = || run(&["reload", "--lang", "en", "--store", &home.store(), "--config", &config]);
+        let taken = reload();
+        assert!(
+            taken.status == 0 && taken.text.contains("Restarted: a/default"),
+            "{}{}",
+            taken.text,
+            taken.error
+        );
+        until("it runs with the new kind", || (given() == "one\ntwo\n").then_some(()));
+
+        // The file itself is fine, what it names is not: every time it is asked, until that is mended.
+        fs::write(&config, fs::read_to_string(&config).unwrap().replace("kinds.yaml", "more.yaml")).unwrap();
+        for _ in 0..3 {
+            let refused = reload();
+            assert!(
+                refused.status == 1 && refused.error.contains("more.yaml"),
+                "{}{}",
+                refused.text,
+                refused.error
+            );
+        }
+        fs::write(home.path("more.yaml"), "mine: {env: {GIVEN: three}}\n").unwrap();
+        until("it runs with the mended kind", || (given() == "one\ntwo\nthree\n").then_some(()));
+        assert_eq!(reload().status, 0);
+        supervisor.end();
+    }
+}
+
+#[test]
+fn a_reload_names_what_counts_after_a_restart_alone() {
+    for together in [false, true] {
+        let mut home = Home::new(&format!("kinds: [kinds.yaml]\n{QUICK}"));
+        let config = with_kind(&mut home, "one");
+        let supervisor = if together { home.up() } else { home.supervise() };
+        until("it runs", || home.path("given").exists().then_some(()));
+        let text = fs::read_to_string(&config).unwrap();
+        fs::write(&config, text.replace("max_starts: 100000", "max_starts: 3")).unwrap();
+        let args = ["reload", "--lang", "en", "--store", &home.store(), "--config", &config];
+        let taken = run(&args);
+        let words = "In use after a restart of the supervisor: cooldown";
+        assert!(taken.status == 0 && taken.text.contains(words), "{}{}", taken.text, taken.error);
+        supervisor.end();
+    }
 }

@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::pages::{Block, pages};
+use common::pages::{Block, Page, pages};
 use common::{koboshi, repository, run};
 
 #[test]
@@ -152,6 +152,45 @@ fn the_sample_of_the_readme_is_what_the_program_prints() {
         let args = ["--lang", lang, "explain", &log, "--now", "2026-11-15T21:22:08Z"];
         assert_eq!(common::run_with(&args, &[("COLUMNS", "100"), ("TZ", "UTC")], "").text, sample, "{page}");
     }
+}
+
+/// Levels of headings and code of a page, in their order: what a translation must have too.
+fn outline(page: &Page) -> (Vec<usize>, Vec<String>, Vec<String>) {
+    let mut in_block = false;
+    let mut levels = Vec::new();
+    for line in page.text.lines() {
+        in_block ^= line.trim_start().starts_with("```");
+        let level = line.chars().take_while(|c| *c == '#').count();
+        if !in_block && level > 0 && line.get(level..).is_some_and(|rest| rest.starts_with(' ')) {
+            levels.push(level);
+        }
+    }
+    // Comments are translated, code is not.
+    let code = |line: &str| line.split_once('#').map_or(line, |(code, _)| code).trim_end().to_owned();
+    let blocks = page.blocks().into_iter();
+    let blocks =
+        blocks.map(|block| block.info + "\n" + &block.text.lines().map(code).collect::<Vec<_>>().join("\n"));
+    let mut commands: Vec<String> =
+        page.spans().filter(|span| span.starts_with("koboshi ")).map(str::to_owned).collect();
+    commands.sort();
+    (levels, blocks.collect(), commands)
+}
+
+/// A page that was changed in one language alone would mislead those who read the other one.
+#[test]
+fn a_japanese_page_has_the_headings_and_commands_of_the_english_one() {
+    let pages = pages();
+    let mut count = 0;
+    for japanese in pages.iter().filter(|page| page.name.starts_with("docs/ja/")) {
+        let name = japanese.name.replacen("docs/ja/", "docs/", 1);
+        let english = pages.iter().find(|page| page.name == name);
+        let english = english.unwrap_or_else(|| panic!("{} translates no page", japanese.name));
+        assert_eq!(outline(japanese), outline(english), "{}", japanese.name);
+        let rows = |page: &Page| page.text.lines().filter(|line| line.starts_with('|')).count();
+        assert_eq!(rows(japanese), rows(english), "{}: rows of tables", japanese.name);
+        count += 1;
+    }
+    assert!(count > 0);
 }
 
 /// Readers copy a config as it is: none of the pages has the hash of a key that anyone could guess.

@@ -5,11 +5,10 @@
 mod common;
 
 use std::io::Read;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use common::{FATAL_SIGNALS, Running, koboshi};
-use koboshi_testkit::{ScriptedAgent, zombies_of};
+use koboshi_testkit::ScriptedAgent;
 use tempfile::TempDir;
 
 fn protected(home: &TempDir, agent: &ScriptedAgent) -> Command {
@@ -119,34 +118,4 @@ fn it_gets_no_descriptor_but_its_streams() {
     );
     let output = Command::new("sh").args(["-c", &script]).stdin(Stdio::null()).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n1\n2\n");
-}
-
-/// Many runs in a row and at once: nothing of them is left in any table.
-#[test]
-fn many_runs_leave_no_zombie_no_process_and_no_folder() {
-    let home = home();
-    let runs: usize = std::env::var("KOBOSHI_RUNS").ok().and_then(|count| count.parse().ok()).unwrap_or(200);
-    let threads: Vec<_> = (0..4)
-        .map(|thread| {
-            let path: PathBuf = home.path().to_owned();
-            std::thread::spawn(move || {
-                let store = path.join("koboshi.db").display().to_string();
-                for number in 0..runs.div_ceil(4) {
-                    let agent = agent(&format!("many-{thread}-{number}"));
-                    let agent = match number % 3 {
-                        0 => agent.leaves_a_stubborn_child_behind().exits(0),
-                        1 => agent.dies_of("KILL"),
-                        _ => agent.says("done").exits(3),
-                    };
-                    let mut command =
-                        koboshi(&["run", "--store", &store, "--gateway", "off", "--tries", "1", "--"]);
-                    command.args(agent.command()).stdin(Stdio::null()).output().unwrap();
-                    assert_eq!(agent.left(), [0_i32; 0]);
-                }
-            })
-        })
-        .collect();
-    threads.into_iter().for_each(|thread| thread.join().unwrap());
-    assert_eq!(zombies_of(std::process::id()), [0_i32; 0]);
-    assert_eq!(std::fs::read_dir(home.path().join("runs")).unwrap().count(), 0);
 }

@@ -5,6 +5,7 @@
 mod common;
 
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -279,6 +280,38 @@ fn a_limit_in_mid_run_holds_the_others_while_the_command_still_runs() {
     assert_eq!(code(&home.run(&["--account", "main", "--patience", "1s"], &["true"])), 75);
     std::fs::write(go_on, "").unwrap();
     running.wait().unwrap();
+}
+
+/// A program that waits for the network for ever is stopped, as one of a config is.
+#[test]
+fn a_command_that_only_waits_for_the_network_is_stopped_and_one_that_runs_too_long_too() {
+    let home = tempfile::tempdir().unwrap();
+    let at = |name: &str| home.path().join(name).display().to_string();
+    let kind = "waiter: {programs: [waiter], offline: {event: error, field: message, says: No network}}\n";
+    std::fs::write(at("kinds.yaml"), kind).unwrap();
+    std::fs::write(at("koboshi.yaml"), "kinds: [kinds.yaml]\n").unwrap();
+    let waits = r#"while :; do echo '{"type":"error","message":"No network (refused)"}'; sleep 0.05; done"#;
+    let tells = r#"echo '{"type":"item","message":"No network"}'; exec sleep 3600"#;
+    for (script, limits, why) in [
+        (waits, &["--limit-offline", "500ms"][..], "\"reason\":\"network\""),
+        (tells, &["--limit-offline", "500ms", "--limit-run", "2s"], "\"rule\":\"supervise.run_time\""),
+    ] {
+        std::fs::write(at("waiter"), format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(at("waiter"), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let (config, store) = (at("koboshi.yaml"), at("koboshi.db"));
+        let mut command = koboshi(&["run", "--config", &config, "--store", &store, "--gateway", "off"]);
+        let program = at("waiter");
+        command.args(["--agent", "one", "--tries", "1"]).args(limits);
+        let output = command.args(["--", &program]).output().unwrap();
+        assert_eq!(code(&output), 143, "{}", said(&output));
+        let journal = run(&["journal", "--store", &store, "--format", "json"]).text;
+        let end = journal.lines().find(|line| line.contains("ended with exit code 143")).unwrap().to_owned();
+        assert!(end.contains(why), "{end}");
+        run(&["resume", "agent:one", "--store", &store]);
+        std::fs::remove_file(&store).unwrap();
+    }
+    let wrong = run(&["run", "--limit-run", "0s", "--", "true"]);
+    assert!(wrong.status == 2 && wrong.error.contains("or `off`"), "{}", wrong.error);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::process::Stdio;
 
 use common::served::Served;
 use common::{Running, koboshi};
-use koboshi_testkit::{Client, signal, until};
+use koboshi_testkit::{Authority, Client, signal, until};
 use serde_json::{Value, json};
 
 /// Waits until the gateway answers with this text.
@@ -62,7 +62,10 @@ fn it_follows_the_models_file() {
 /// A gateway with these arguments in an environment of its own: what it says when it starts, and where it is.
 fn started(folder: &Path, args: &[&str], environment: &[(&str, &str)]) -> (String, SocketAddr, Running) {
     let store = folder.join("store.db").display().to_string();
-    let mut all = vec!["serve", "--listen", "127.0.0.1:0"];
+    let mut all = vec!["serve"];
+    if !args.contains(&"--listen") {
+        all.extend(["--listen", "127.0.0.1:0"]);
+    }
     if !args.contains(&"--store") {
         all.extend(["--store", &store]);
     }
@@ -406,4 +409,48 @@ fn the_error_of_a_port_in_use_is_in_the_readers_language() {
         let said = String::from_utf8_lossy(&out.stderr);
         assert!(out.status.code() == Some(2) && said.contains(words) && said.contains(&address), "{said}");
     }
+}
+
+#[test]
+fn a_gateway_that_listens_everywhere_names_an_address_that_can_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    // The SHA-256 of `test`.
+    let key = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    let config = format!("keys: {{laptop: {{sha256: {key}}}}}\nroutes: {{m: [sim/ok]}}\n");
+    std::fs::write(folder.path().join("koboshi.yaml"), config).unwrap();
+    let (said, at, _child) = started(folder.path(), &["--listen", "0.0.0.0:0"], &[]);
+    assert!(at.ip().is_loopback() && said.contains("every other address of this machine"), "{said}");
+    assert!(said.contains(&format!("http://{at}/koboshi/")) && !said.contains("0.0.0.0"), "{said}");
+}
+
+#[test]
+fn a_gateway_with_tls_is_asked_with_https_and_a_bad_certificate_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let authority = Authority::new();
+    let (certificate, key) = authority.write_server_to(folder.path());
+    let trusted = authority.write_to(folder.path()).display().to_string();
+    let config = folder.path().join("koboshi.yaml");
+    let tls = |certificate: &Path| {
+        let tls = json!({"certificate": certificate, "key": key});
+        let text = json!({"serve": {"tls": tls}, "store": "memory", "routes": {"m": ["sim/ok"]}});
+        std::fs::write(&config, text.to_string()).unwrap();
+    };
+    tls(&certificate);
+    let served = Served::start(&config, Path::new("memory"));
+    let url = format!("https://{}", served.address);
+    let status = |environment: &[(&str, &str)]| common::run_with(&["status", "--url", &url], environment, "");
+    let out = status(&[("SSL_CERT_FILE", &trusted)]);
+    assert_eq!(out.status, 0, "{}", out.error);
+    let out = status(&[]);
+    assert!(out.status != 0 && out.error.to_lowercase().contains("certificate"), "{}", out.error);
+    drop(served);
+    let empty = folder.path().join("empty.pem");
+    std::fs::write(&empty, "").unwrap();
+    tls(&empty);
+    let (file, address) = (config.display().to_string(), "127.0.0.1:0");
+    let out = common::run_with(&["serve", "--config", &file, "--listen", address], &[], "");
+    assert!(out.status == 2 && out.error.contains("empty.pem"), "{}", out.error);
+    let out = common::run_with(&["check", "--lang", "en", &file], &[], "");
+    let said = format!("{}{}", out.text, out.error);
+    assert!(out.status != 0 && said.contains("empty.pem: there is no certificate in it"), "{said}");
 }

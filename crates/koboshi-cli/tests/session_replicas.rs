@@ -5,6 +5,14 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers of slices")]
 
 mod common;
+#[path = "session_replicas/drain.rs"]
+mod drain;
+#[path = "session_replicas/faults.rs"]
+mod faults;
+#[path = "session_replicas/readers.rs"]
+mod readers;
+#[path = "session_replicas/tickets.rs"]
+mod tickets;
 
 use std::fs;
 use std::path::PathBuf;
@@ -303,48 +311,4 @@ fn a_killed_gateway_goes_on_with_its_turn_when_it_is_started_again() {
     client.next_of("done");
     assert_eq!(client.transcript.messages[1].content, whole(&scene.one).as_str());
     assert_eq!(scene.one.all_calls(), 2);
-}
-
-/// Reads until the connection ends; says when the client was asked to leave, in parts of the drain time, and how the connection ended.
-fn leave(mut client: SessionClient, stopped: Instant, drain: Duration) -> (f64, SessionEnd, usize) {
-    let goaway = client.next_of("goaway");
-    let at = stopped.elapsed().as_secs_f64() / drain.as_secs_f64();
-    assert!(goaway["reconnect_ms"].as_u64().is_some_and(|window| window > 0), "{goaway}");
-    let end = client.end();
-    (at, end, errors(&client).len())
-}
-
-#[test]
-fn five_hundred_clients_are_asked_to_leave_one_after_the_other_and_see_no_error() {
-    const CLIENTS: usize = 500;
-    let drain = Duration::from_secs(8);
-    let (scene, redis) = (Scene::new(), RedisServer::start());
-    let mut a = scene.gateway("a", "ok", "8s", &redis.url());
-    let b = scene.gateway("b", "ok", "8s", &redis.url());
-    let clients: Vec<SessionClient> =
-        (0..CLIENTS).map(|number| SessionClient::begin(a.address, &format!("tab-{number}"))).collect();
-    let hellos: Vec<(String, String)> =
-        clients.iter().map(|client| (client.session.clone(), client.resume.clone())).collect();
-    signal(&a.child, "-TERM");
-    let stopped = Instant::now();
-    let readers: Vec<_> = clients
-        .into_iter()
-        .map(|client| {
-            std::thread::Builder::new().stack_size(256 * 1024).spawn(move || leave(client, stopped, drain))
-        })
-        .collect();
-    let left: Vec<_> = readers.into_iter().map(|reader| reader.unwrap().join().unwrap()).collect();
-    assert!(left.iter().all(|(_, end, errors)| *end == SessionEnd::Closed(4200) && *errors == 0));
-    let mut slices = [0_usize; 10];
-    for (at, ..) in &left {
-        slices[((at * 10.0) as usize).min(9)] += 1;
-    }
-    let most = slices.into_iter().max().unwrap();
-    assert!(most <= CLIENTS / 4, "no tenth of the drain time has more than a quarter of them: {slices:?}");
-    assert!(a.child.wait().unwrap().success());
-    for (number, (session, resume)) in hellos.into_iter().enumerate() {
-        let more = json!({"session": session, "resume": resume, "epoch": "", "after": 0});
-        let client = SessionClient::begin_with(b.address, &format!("tab-{number}"), more);
-        assert!(errors(&client).is_empty());
-    }
 }

@@ -67,12 +67,17 @@ fn protected(home: &Path, flags: &[&str], program: &Path, args: &[&str]) -> std:
         .arg("--")
         .arg(program)
         .args(args);
-    // Codex is pointed at a gateway only with a key of its own to hand on.
-    command.env("OPENAI_API_KEY", "sk-own").stdin(Stdio::null()).output().unwrap()
+    // They are pointed at a gateway only with a key of their user to hand on.
+    command
+        .env("OPENAI_API_KEY", "sk-own")
+        .env("ANTHROPIC_API_KEY", "sk-own")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
 }
 
 /// Each program, its arguments, and how its session is continued.
-fn programs() -> [(&'static str, &'static [&'static str], Vec<&'static str>); 4] {
+fn programs() -> [(&'static str, &'static [&'static str], Vec<&'static str>); 5] {
     [
         ("claude", &["-p", "write a file"], vec!["-p", "Continue where you stopped.", "--resume"]),
         (
@@ -80,6 +85,7 @@ fn programs() -> [(&'static str, &'static [&'static str], Vec<&'static str>); 4]
             &["-p", "write a file", "-m", "m"],
             vec!["-p", "Continue where you stopped.", "-m", "m", "--resume"],
         ),
+        ("qwen", &["-p", "write a file"], vec!["-p", "Continue where you stopped.", "--resume"]),
         (
             "codex",
             &["exec", "-m", "m", "--json", "write a file"],
@@ -111,6 +117,29 @@ fn a_command_that_is_started_again_continues_its_session_and_repeats_no_tool_cal
         }
         assert_eq!(fs::read_to_string(home.path().join("written")).unwrap(), "tool call\n", "{name}");
     }
+}
+
+/// Its own retries are taken away by a file, as it reads them from nothing else.
+#[test]
+fn a_program_that_reads_a_file_alone_is_given_one_unless_it_has_one() {
+    let home = tempfile::tempdir().unwrap();
+    let program = home.path().join("gemini");
+    let script = "#!/bin/sh\ncat \"$GEMINI_CLI_SYSTEM_DEFAULTS_PATH\"\n";
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let printed = |given: Option<&str>| {
+        let store = home.path().join("koboshi.db").display().to_string();
+        let mut command: Command = koboshi(&["run", "--gateway", "off", "--store", &store, "--"]);
+        command
+            .arg(&program)
+            .args(["-p", "x"])
+            .envs(given.map(|path| ("GEMINI_CLI_SYSTEM_DEFAULTS_PATH", path)));
+        String::from_utf8(command.stdin(Stdio::null()).output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(printed(None), r#"{"general":{"maxAttempts":2}}"#);
+    let own = home.path().join("own.json");
+    fs::write(&own, "mine").unwrap();
+    assert_eq!(printed(own.to_str()), "mine");
 }
 
 #[test]

@@ -92,6 +92,7 @@ fn fill(store: &dyn Store) {
         until: Some(at(20)),
         openings: 2,
         why: Some(Why::ProbeFailed),
+        is_local: false,
     };
     let records = [
         (

@@ -1,7 +1,7 @@
 //! The whole configuration as plain data: the core's policies, and what the shells need besides.
 //!
 //! All code reads settings here; only this crate knows the form of the file. Every field can be
-//! set by a key of the file (a test sets each key and checks the change), so every key has an effect.
+//! set by a key of the file (a test sets each key and checks that it arrives here).
 
 use std::path::PathBuf;
 

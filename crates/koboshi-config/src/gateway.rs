@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ipnet::IpNet;
 use koboshi::guard::GuardPolicy;
 use koboshi::models::Facts;
 use koboshi::spend::Budget;
@@ -57,6 +58,10 @@ names!(ErrorDetail: Always "always", Loopback "loopback", Never "never");
 pub struct ServeConfig {
     /// Address and port.
     pub listen: SocketAddr,
+    /// The certificate for TLS towards clients; none means plain HTTP.
+    pub tls: TlsConfig,
+    /// Peers that may say who the client is.
+    pub trusted_proxies: Vec<IpNet>,
     /// Allowed names in `Host`, besides `localhost` and the address itself.
     pub hosts: Vec<String>,
     /// Web pages that may call, such as `https://app.example`; none by default.
@@ -97,6 +102,8 @@ impl Default for ServeConfig {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 4141)),
+            tls: TlsConfig::default(),
+            trusted_proxies: Vec::new(),
             hosts: Vec::new(),
             origins: Vec::new(),
             chat: false,
@@ -118,7 +125,30 @@ impl Default for ServeConfig {
     }
 }
 
+/// The files of `serve.tls`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TlsConfig {
+    /// The certificate and those of its authorities (PEM).
+    pub certificate: Option<PathBuf>,
+    /// Its private key (PEM).
+    pub key: Option<PathBuf>,
+}
+
+impl TlsConfig {
+    /// Certificate and key, where clients are to use TLS.
+    #[must_use]
+    pub fn files(&self) -> Option<(&Path, &Path)> {
+        Some((self.certificate.as_deref()?, self.key.as_deref()?))
+    }
+}
+
 impl ServeConfig {
+    /// The scheme of the gateway's own address.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.tls.files().is_some() { "https" } else { "http" }
+    }
+
     /// Whether only programs of this machine can reach it. On other addresses a gateway without keys refuses to start.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
@@ -336,11 +366,20 @@ pub struct LogConfig {
     pub errors_max_bytes: u64,
     /// How many renamed files are kept.
     pub errors_kept: u32,
+    /// Address of an OTLP collector (HTTP) that gets every line too.
+    pub otlp: Option<String>,
 }
 
 impl Default for LogConfig {
     fn default() -> Self {
-        Self { format: None, level: "info", errors: None, errors_max_bytes: 10 * 1024 * 1024, errors_kept: 5 }
+        Self {
+            format: None,
+            level: "info",
+            errors: None,
+            errors_max_bytes: 10 * 1024 * 1024,
+            errors_kept: 5,
+            otlp: None,
+        }
     }
 }
 

@@ -75,11 +75,11 @@ names! {
 }
 
 /// What a notice can begin with.
-pub const TRIGGERS: &[&str] = &["breaker", "cooldown", "park", "budget"];
+pub const TRIGGERS: &[&str] = &["breaker", "cooldown", "park", "budget", "route"];
 /// How bad it is, the least first.
 pub const SEVERITIES: &[&str] = &["info", "warning", "critical"];
 /// What a notice can be about.
-pub const SCOPES: &[&str] = &["agent", "target", "key", "account", "model", "provider", "client"];
+pub const SCOPES: &[&str] = &["agent", "target", "key", "account", "model", "provider", "client", "route"];
 
 /// One channel.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,6 +12,7 @@ mod operator;
 mod own_errors;
 mod reload;
 mod restart;
+mod secure;
 mod stores;
 mod tls;
 mod trace;

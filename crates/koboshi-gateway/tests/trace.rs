@@ -1,4 +1,4 @@
-//! What a collector of traces gets, over real sockets.
+//! What a collector of traces and logs gets, over real sockets.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
 
@@ -11,11 +11,13 @@ use crate::operator::{JSON, address, ask, chat, chat_with, config, get, read_hea
 use koboshi_gateway::Gateway;
 use koboshi_sim::{Ask, play};
 use koboshi_testkit::{DEADLINE, Upstream, until};
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::{
     ExportTraceServiceRequest, ExportTraceServiceResponse,
 };
 use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Said;
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
@@ -24,14 +26,14 @@ use serde_json::json;
 
 const CLIENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// A collector that keeps what it gets.
-struct Collector {
+/// A collector that keeps what it gets: traces, or logs.
+struct Collector<T = ExportTraceServiceRequest> {
     port: u16,
-    got: Receiver<ExportTraceServiceRequest>,
+    got: Receiver<T>,
 }
 
-impl Collector {
-    fn start() -> Self {
+impl<T: Message + Default + 'static> Collector<T> {
+    fn at(path: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let (tell, got) = channel();
@@ -39,13 +41,19 @@ impl Collector {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 // Kept before it is answered: the gateway stops when it has the answer.
-                if tell.send(take(&stream)).is_err() {
+                if tell.send(take(&stream, path)).is_err() {
                     return;
                 }
                 answer(&stream);
             }
         });
         Self { port, got }
+    }
+}
+
+impl Collector {
+    fn start() -> Self {
+        Self::at("/v1/traces")
     }
 
     /// Every span; the gateway has stopped, so there are no more.
@@ -60,18 +68,18 @@ impl Collector {
     }
 }
 
-fn take(stream: &TcpStream) -> ExportTraceServiceRequest {
+fn take<T: Message + Default>(stream: &TcpStream, path: &str) -> T {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
         reader.read_line(&mut head).unwrap();
     }
-    assert!(head.starts_with("POST /v1/traces HTTP/1.1"), "{head}");
+    assert!(head.starts_with(&format!("POST {path} HTTP/1.1")), "{head}");
     assert!(head.contains("content-type: application/x-protobuf"), "{head}");
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
     let mut body = vec![0; length.parse().unwrap()];
     reader.read_exact(&mut body).unwrap();
-    ExportTraceServiceRequest::decode(&*body).unwrap()
+    T::decode(&*body).unwrap()
 }
 
 fn answer(mut stream: &TcpStream) {
@@ -86,6 +94,7 @@ fn said(of: &[KeyValue], key: &str) -> Option<String> {
     Some(match value {
         Said::StringValue(text) => text,
         Said::IntValue(number) => number.to_string(),
+        Said::BoolValue(is) => is.to_string(),
         other => panic!("{key}: {other:?}"),
     })
 }
@@ -288,4 +297,72 @@ fn a_request_that_met_a_dead_connection_says_that_it_was_sent_again() {
     assert_eq!(told("chat first", "koboshi.resends"), None);
     assert_eq!(told("chat second", "koboshi.attempts").as_deref(), Some("1"));
     assert_eq!(told("chat second", "koboshi.resends").as_deref(), Some("1"));
+}
+
+/// The lines that a collector of logs got, by their sentence.
+fn lines(collector: &Collector<ExportLogsServiceRequest>) -> BTreeMap<String, LogRecord> {
+    let all = collector.got.try_iter().flat_map(|request| request.resource_logs);
+    let all = all.flat_map(|resource| resource.scope_logs).flat_map(|scope| scope.log_records);
+    let text = |record: &LogRecord| match record.body.clone().unwrap().value {
+        Some(Said::StringValue(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    all.map(|record| (text(&record), record)).collect()
+}
+
+fn logging(port: u16, level: &str) -> Gateway {
+    start(config(&format!(
+        "providers: {{shaky: {{kind: sim}}}}\nroutes: {{talk: [shaky/quota, sim/ok]}}\nlog: {{level: {level}, otlp: 'http://127.0.0.1:{port}'}}\n"
+    )))
+}
+
+#[test]
+fn a_line_of_the_log_has_the_names_of_its_span() {
+    let collector = Collector::<ExportLogsServiceRequest>::at("/v1/logs");
+    let gateway = logging(collector.port, "info");
+    assert_eq!(chat_with(address(&gateway), "talk", &[("x-request-id", "mine")]).status, 200);
+    gateway.stop();
+    let lines = lines(&collector);
+    let (text, fell) = lines.iter().find(|(_, line)| said(&line.attributes, "error.type").is_some()).unwrap();
+    assert!(!text.is_empty());
+    for (key, value) in [
+        ("error.type", "quota_exceeded"),
+        ("errorCode", "KBS-3002"),
+        ("koboshi.request.id", "mine"),
+        ("koboshi.target", "shaky/quota"),
+        ("koboshi.remedy", "elsewhere"),
+        ("http.response.status_code", "429"),
+        ("retryable", "true"),
+    ] {
+        assert_eq!(said(&fell.attributes, key).as_deref(), Some(value), "{key}: {fell:?}");
+    }
+    assert_eq!((fell.severity_text.as_str(), fell.severity_number), ("warn", 13));
+    assert!(fell.time_unix_nano > 0);
+    // The last line is sent too: the gateway waits for it.
+    assert!(lines.keys().any(|line| line.starts_with("stopped after")), "{:?}", lines.keys());
+}
+
+#[test]
+fn a_collector_of_logs_gets_no_more_than_the_log() {
+    let collector = Collector::<ExportLogsServiceRequest>::at("/v1/logs");
+    let gateway = logging(collector.port, "error");
+    assert_eq!(chat(address(&gateway), "talk").status, 200);
+    gateway.stop();
+    assert!(lines(&collector).is_empty(), "a failed attempt is a warning");
+}
+
+#[test]
+fn a_collector_of_logs_that_is_away_costs_lines_and_nothing_else() {
+    let unused = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = unused.local_addr().unwrap().port();
+    drop(unused);
+    let gateway = logging(port, "info");
+    let at = address(&gateway);
+    assert_eq!(chat(at, "talk").status, 200);
+    until("the lines are counted as dropped", || {
+        let metrics = get(at, "/metrics").body;
+        let line = metrics.lines().find(|line| line.starts_with("koboshi_log_lines_dropped_total "))?;
+        (!line.ends_with(" 0")).then_some(())
+    });
+    assert_eq!(chat(at, "talk").status, 200);
 }

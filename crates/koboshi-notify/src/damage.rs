@@ -3,14 +3,18 @@
 //! Usage is counted by day, so the sums at the begin of an episode are taken from those at its end. It is counted by model and
 //! agent: what belongs to an account or a key is that of its providers.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use koboshi::notice::{Damage, Episode};
 use koboshi_config::Config;
 use koboshi_store::{Entry, EntryKind, Query, Store, StoreError, UsageRow};
 
-/// The most entries of the journal that are counted.
-const MAX_FAULTS: usize = 10_000;
+/// How many entries of the journal are read at once.
+const PAGE: usize = 5_000;
+/// The most pages that are read for one episode: as many entries as a journal has by default.
+const MAX_PAGES: usize = 20;
 
 /// Which attempts belong to a subject.
 struct Share<'s> {
@@ -80,22 +84,89 @@ pub(crate) fn count(
         damage.lesser_cost = damage.lesser_cost.saturating_add(row.counts.lesser_cost);
     }
     if episode.well_since.is_some() {
-        let faults = Query {
-            from: Some(episode.since),
-            to: Some(now),
-            what: Some(EntryKind::Fault),
-            limit: MAX_FAULTS,
-            ..Query::default()
-        };
-        let count = store.query(&faults)?.iter().filter(|entry| share.has_entry(entry)).count();
-        damage.faults = u64::try_from(count).unwrap_or(u64::MAX);
+        (damage.faults, damage.is_partial) = faults(store, &share, episode, now)?;
     }
     Ok(damage)
 }
 
+/// How many failed attempts the journal has, and whether there may be more. In a storm most of its entries are about other things, so it is
+/// read page by page, the newest first.
+fn faults(
+    store: &dyn Store,
+    share: &Share<'_>,
+    episode: &Episode,
+    now: Timestamp,
+) -> Result<(u64, bool), StoreError> {
+    let mut query = Query {
+        from: Some(episode.counted_from),
+        to: Some(now),
+        what: Some(EntryKind::Fault),
+        key: episode.subject.parse().ok().filter(|_| share.level == "target"),
+        limit: PAGE,
+        ..Query::default()
+    };
+    let mut count = 0_usize;
+    for _ in 0..MAX_PAGES {
+        let page = store.query(&query)?;
+        let oldest = page.iter().map(|entry| entry.at).min().filter(|_| page.len() >= PAGE);
+        let newer =
+            page.iter().filter(|entry| oldest.is_none_or(|oldest| entry.at > oldest)).collect::<Vec<_>>();
+        let is_one_instant = newer.is_empty() && !page.is_empty();
+        // The rest of the oldest instant may be on the next page: all of it is counted there.
+        let counted = if is_one_instant { page.iter().collect() } else { newer };
+        count += counted.into_iter().filter(|entry| share.has_entry(entry)).count();
+        let Some(oldest) = oldest else { return Ok((u64::try_from(count).unwrap_or(u64::MAX), false)) };
+        let behind = oldest.saturating_add(Duration::from_micros(1)).unwrap_or(oldest);
+        query.to = Some(if is_one_instant { oldest } else { behind });
+    }
+    Ok((u64::try_from(count).unwrap_or(u64::MAX), true))
+}
+
 #[cfg(test)]
 mod tests {
+    use koboshi_store::{MemoryPolicy, MemoryStore};
+
     use super::*;
+
+    fn at(micros: i64) -> Timestamp {
+        Timestamp::from_microsecond(1_000_000_000 + micros).unwrap()
+    }
+
+    /// An episode that began at the instant zero and is well again.
+    fn episode(subject: &str) -> Episode {
+        let text = serde_json::json!({
+            "subject": subject, "trigger": "cooldown", "severity": "warning", "since": at(0), "counted_from": at(-10),
+            "well_since": at(100_000),
+        });
+        serde_json::from_value(text).unwrap()
+    }
+
+    #[test]
+    fn failures_of_a_quiet_subject_are_counted_in_the_storm_of_another_one() {
+        let store = MemoryStore::new(MemoryPolicy::default());
+        let node = "n1".parse().unwrap();
+        let fault = |micros: i64, key: &str| Entry {
+            key: Some(key.parse().unwrap()),
+            ..Entry::new(at(micros), &node, EntryKind::Fault, "it failed")
+        };
+        // The one that began it is noted just before it; one of yesterday is not meant.
+        let mut entries = vec![
+            fault(-90_000_000, "target:one/m#1"),
+            fault(-5, "target:one/m#1"),
+            fault(3, "target:one/m#1"),
+        ];
+        // Three of them in each instant, so that pages end within one.
+        let storm = 2 * i64::try_from(PAGE).unwrap();
+        entries.extend((10..storm + 10).map(|n| fault(n / 3 + 10, "target:two/m#1")));
+        store.append(&entries).unwrap();
+        let config = Config::default();
+        let count =
+            |subject: &str| count(&store, &config, &TimeZone::UTC, &episode(subject), at(200_000)).unwrap();
+        for subject in ["target:one/m#1", "model:one/m", "provider:one"] {
+            assert_eq!((count(subject).faults, count(subject).is_partial), (2, false), "{subject}");
+        }
+        assert_eq!(count("model:two/m").faults, u64::try_from(storm).unwrap(), "none twice, none left out");
+    }
 
     #[test]
     fn attempts_belong_to_what_they_were_sent_to() {

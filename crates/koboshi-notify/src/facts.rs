@@ -9,35 +9,38 @@ use koboshi::fault::Kind;
 use koboshi::notice::{Fact, Severity, Trigger};
 use koboshi::spend::{Amount, Period, Spent};
 use koboshi_config::Config;
-use koboshi_store::standing::{Row, RowState, rows};
-use koboshi_store::store::Named;
+use koboshi_store::standing::{Row, RowState};
 use koboshi_store::{KeySpent, Record, Slot};
 
 /// The reason of what a person did.
 const OPERATOR: &str = "operator";
+/// How the finer reason begins where a status is all that came.
+const BARE: &str = "status_";
 /// The reason of a limit for a long window.
 const QUOTA: &str = "quota";
 
-/// The facts that records state.
-pub(crate) fn of_records(records: &HashMap<Slot, Record>, named: &[Named], now: Timestamp) -> Vec<Fact> {
-    let kind_of = |row: &Row| match records.get(&Slot::cooldown(row.key.clone())) {
-        Some(Record::Cooldown(cooldown)) => kind_of(cooldown, now),
+/// The facts that records state, as these rows show them.
+pub(crate) fn of_records(records: &HashMap<Slot, Record>, rows: &[Row], now: Timestamp) -> Vec<Fact> {
+    let cause_of = |row: &Row| match records.get(&Slot::cooldown(row.key.clone())) {
+        Some(Record::Cooldown(cooldown)) => cause_of(cooldown, now),
         _ => None,
     };
-    rows(named, now).iter().filter_map(|row| of_row(row, kind_of(row), now)).collect()
+    rows.iter().filter_map(|row| of_row(row, cause_of(row), now)).collect()
 }
 
 /// The fault behind a cooldown; none behind what a person decided.
-fn kind_of(cooldown: &Cooldown, now: Timestamp) -> Option<Kind> {
+fn cause_of(cooldown: &Cooldown, now: Timestamp) -> Option<Cause> {
     let rest = match cooldown.standing(now) {
         Standing::Parked(rest) | Standing::Due(rest) | Standing::Cooling { rest, .. } => rest,
         _ => return None,
     };
-    rest.cause.or_else(|| Cause::of_class(rest.class)).map(|cause| cause.kind)
+    rest.cause.or_else(|| Cause::of_class(rest.class))
 }
 
-fn of_row(row: &Row, kind: Option<Kind>, now: Timestamp) -> Option<Fact> {
-    let reason = row.reason.as_deref();
+fn of_row(row: &Row, cause: Option<Cause>, now: Timestamp) -> Option<Fact> {
+    let (reason, kind) = (row.reason.as_deref(), cause.map(|cause| cause.kind));
+    // Where a status is all that came, a notice must not claim a reason.
+    let is_bare = row.finer.as_deref().is_some_and(|finer| finer.starts_with(BARE));
     let by_person = reason == Some(OPERATOR);
     let (trigger, severity, kind) = match row.state {
         // The person who did it knows it.
@@ -59,6 +62,8 @@ fn of_row(row: &Row, kind: Option<Kind>, now: Timestamp) -> Option<Fact> {
         trigger,
         severity,
         kind,
+        sub: cause.filter(|cause| Some(cause.kind) == kind).and_then(|cause| cause.sub),
+        bare_status: cause.filter(|_| is_bare).and_then(|cause| cause.status),
         since: row.since.unwrap_or(now),
         until: row.until,
         detail: detail(row),
@@ -96,6 +101,8 @@ pub(crate) fn of_budgets(config: &Config, spent: &[KeySpent], zone: &TimeZone, n
                 trigger: Trigger::Budget,
                 severity,
                 kind: None,
+                sub: None,
+                bare_status: None,
                 since: first.map_or(now, |first| first.timestamp()),
                 until: Some(of.period.renewal(today, zone)),
                 detail: format!(
@@ -122,7 +129,8 @@ mod tests {
     use super::*;
     use koboshi::chance::Seed;
     use koboshi::cooldown::{CooldownPolicy, Failure};
-    use koboshi::fault::Fault;
+    use koboshi::fault::{Confidence, Fault, Sub};
+    use koboshi_store::standing::rows;
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
@@ -131,7 +139,7 @@ mod tests {
     fn facts(cooldown: Cooldown, now: i64) -> Vec<Fact> {
         let slot = Slot::cooldown("account:main".parse().unwrap());
         let named = vec![(slot.clone(), Record::Cooldown(cooldown.clone()))];
-        of_records(&HashMap::from([(slot, Record::Cooldown(cooldown))]), &named, at(now))
+        of_records(&HashMap::from([(slot, Record::Cooldown(cooldown))]), &rows(&named, at(now)), at(now))
     }
 
     #[test]
@@ -166,6 +174,20 @@ mod tests {
             (facts(cooled.clone(), 20)[0].severity, facts(cooled, 20)[0].kind),
             (Severity::Info, None)
         );
+    }
+
+    #[test]
+    fn the_finer_reason_goes_along_and_a_bare_status_is_marked() {
+        let of = |confidence, status| {
+            let mut fault = Fault::of(Kind::QuotaExceeded, "t");
+            (fault.sub, fault.confidence, fault.status) = (Some(Sub::Billing), confidence, Some(status));
+            let mut cooldown = Cooldown::default();
+            cooldown.fail(&Failure::of(&fault), &CooldownPolicy::default(), at(10), Seed::new(7));
+            let facts = facts(cooldown, 11);
+            (facts[0].trigger, facts[0].sub, facts[0].bare_status)
+        };
+        assert_eq!(of(Confidence::High, 429), (Trigger::Park, Some(Sub::Billing), None));
+        assert_eq!(of(Confidence::Low, 402), (Trigger::Cooldown, Some(Sub::Billing), Some(402)));
     }
 
     #[test]

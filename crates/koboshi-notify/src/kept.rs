@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use koboshi::notice::Book;
 use koboshi::time::Moment;
+use koboshi_store::notices::{self, NAME};
 use koboshi_store::{Clock, Lease, Store, StoreError, SystemClock};
 
-/// The name of lease and document.
-const NAME: &str = "notices";
 /// How long the lease lasts; after a kill another process sends after that time.
 const LEASE_TTL: Duration = Duration::from_secs(6);
 /// How often it is renewed.
@@ -86,9 +85,7 @@ impl Kept {
     }
 
     fn read(&self) -> Result<Book, StoreError> {
-        let body = self.store.note_get(NAME, self.clock.wall())?;
-        // A book that cannot be read is begun again: then something may be told twice.
-        Ok(body.and_then(|body| serde_json::from_slice(&body).ok()).unwrap_or_default())
+        Ok(notices::book(&*self.store, self.clock.wall())?.unwrap_or_default())
     }
 
     /// Writes the book where it has changed. Returns whether the store has it as it is here.

@@ -16,9 +16,12 @@ mod damage;
 mod facts;
 mod http;
 mod kept;
+mod meters;
 mod notifier;
 mod post;
+mod routes;
 
-pub use channel::{Letter, SendError, send};
+pub use channel::{Letter, SendError, Taken, send};
 pub use http::{Http, HttpAnswer, HttpRequest, LocalFuture};
-pub use notifier::{Notifications, Surroundings, Tone, test};
+pub use notifier::{Notifications, ReadRoutes, Surroundings, Tone, test};
+pub use routes::RouteKeys;

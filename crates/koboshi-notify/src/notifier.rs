@@ -1,11 +1,12 @@
 //! The thread of the notifications, and how a program starts, changes and ends it.
 
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use jiff::Timestamp;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi_config::Config;
 use koboshi_config::notify::ChannelConfig;
@@ -16,12 +17,16 @@ use tokio::time::{sleep, timeout};
 
 use crate::channel::{Letter, SendError, send};
 use crate::http::Http;
+use crate::meters::Meters;
 use crate::post::{Post, words};
+use crate::routes::RouteKeys;
 
 /// How often the state is read.
 const TURN: Duration = Duration::from_millis(500);
 /// How long a stop waits for messages that are on their way; what did not arrive is sent by the next process.
-const LAST: Duration = Duration::from_secs(2);
+const LAST: Duration = Duration::from_millis(1500);
+/// How long a stop waits for the thread behind that. A store that hangs holds it for longer: then it is left, and its lease ends by itself.
+const LAST_WRITE: Duration = Duration::from_millis(500);
 
 /// How a line for the log is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +37,9 @@ pub enum Tone {
     Warning,
 }
 
+/// Reads the routes of the gateways that use a store.
+pub type ReadRoutes = Arc<dyn Fn(&dyn Store, Timestamp) -> Option<Vec<RouteKeys>> + Send + Sync>;
+
 /// What notices need of the program around them.
 #[derive(Clone)]
 pub struct Surroundings {
@@ -41,6 +49,10 @@ pub struct Surroundings {
     pub node: String,
     /// Sends to webhooks.
     pub http: Arc<dyn Http>,
+    /// The command that resumes a key, as a person pastes it into a shell: it must reach this store.
+    pub resume: Arc<dyn Fn(&str) -> String + Send + Sync>,
+    /// The routes of the gateways that use this store; none where they cannot be read now.
+    pub routes: ReadRoutes,
     /// Where it is logged that a channel fails.
     pub log: Arc<dyn Fn(Tone, &str) + Send + Sync>,
     /// Time zones by name.
@@ -62,14 +74,16 @@ impl Surroundings {
 /// Sends notices until it is dropped.
 pub struct Notifications {
     around: Surroundings,
+    meters: Arc<Meters>,
     running: Mutex<Option<Running>>,
 }
 
 struct Running {
     config: Config,
     /// Dropped to stop it.
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    stop: oneshot::Sender<()>,
+    /// Hears of the end of the thread: the other side is dropped then.
+    ended: Receiver<()>,
 }
 
 impl Notifications {
@@ -78,9 +92,16 @@ impl Notifications {
     /// # Errors
     /// The machine cannot start a thread.
     pub fn start(around: Surroundings, config: &Config) -> std::io::Result<Self> {
-        let this = Self { around, running: Mutex::new(None) };
+        let this = Self { around, meters: Arc::default(), running: Mutex::new(None) };
         this.adopt(config)?;
         Ok(this)
+    }
+
+    /// How the channels fare, for a page of metrics in Prometheus' text format; empty where another process sends.
+    #[must_use]
+    pub fn metrics(&self) -> Box<dyn Fn() -> String + Send + Sync> {
+        let meters = Arc::clone(&self.meters);
+        Box::new(move || meters.text())
     }
 
     /// Goes by another config from now on.
@@ -92,39 +113,51 @@ impl Notifications {
         if running.as_ref().is_some_and(|one| one.config == *config) {
             return Ok(());
         }
-        // The one before gives its lease back first.
-        drop(running.take());
+        // The one before is not waited for here: it may hang in its store, and who calls this must go on.
+        let before = running.take().map(|one| {
+            drop(one.stop);
+            one.ended
+        });
         if config.channels.is_empty() {
             return Ok(());
         }
         let (stop, stopped) = oneshot::channel();
-        let (around, settings) = (self.around.clone(), config.clone());
-        let thread = std::thread::Builder::new()
-            .name("koboshi-notify".to_owned())
-            .spawn(move || work(around, settings, stopped))?;
-        *running = Some(Running { config: config.clone(), stop: Some(stop), thread: Some(thread) });
+        let (end, ended) = channel();
+        let (around, settings, meters) = (self.around.clone(), config.clone(), Arc::clone(&self.meters));
+        let thread = std::thread::Builder::new().name("koboshi-notify".to_owned()).spawn(move || {
+            let _end: Sender<()> = end;
+            // It gives its lease back first.
+            let _ = before.map(|before| before.recv());
+            work(around, settings, meters, stopped);
+        });
+        // It ends by itself.
+        drop(thread?);
+        *running = Some(Running { config: config.clone(), stop, ended });
         Ok(())
     }
 }
 
-impl Drop for Running {
+impl Drop for Notifications {
     fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            // It ends within the time for its last messages, and that of the store for its last call.
-            let _ = thread.join();
+        let running = self.running.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Running { stop, ended, .. }) = running {
+            drop(stop);
+            // Its end shows as a sender that is gone.
+            let _ = ended.recv_timeout(LAST + LAST_WRITE);
         }
     }
 }
 
-fn work(around: Surroundings, config: Config, stopped: oneshot::Receiver<()>) {
+fn work(around: Surroundings, config: Config, meters: Arc<Meters>, stopped: oneshot::Receiver<()>) {
     let log = Arc::clone(&around.log);
     let made = Phrases::new().map_err(|error| error.to_string()).and_then(|phrases| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.map(|runtime| (phrases, runtime)).map_err(|error| error.to_string())
     });
     match made {
-        Ok((phrases, runtime)) => runtime.block_on(send_until(Post::new(around, config, phrases), stopped)),
+        Ok((phrases, runtime)) => {
+            runtime.block_on(send_until(Post::new(around, config, phrases, meters), stopped))
+        }
         Err(why) => log(Tone::Warning, &format!("notices cannot be sent: {why}")),
     }
 }
@@ -170,5 +203,9 @@ pub fn test(
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| failed(&error))?;
     let now = SystemClock.wall();
     let letter = Letter::test(name, &words(&phrases, around, config, channel), now);
-    runtime.block_on(send(channel, &letter, &around.http, now))
+    let taken = runtime.block_on(send(channel, &letter, &around.http, now))?;
+    taken.except.map_or(Ok(()), |why| Err(SendError::new(why)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,30 +6,36 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use koboshi::fault::Kind;
-use koboshi::notice::{Damage, Fact, Interest, QueuePolicy, Severity, Trigger, is_quiet};
+use koboshi::notice::{Fact, Interest, QueuePolicy, Refused, Severity, Trigger, is_quiet};
 use koboshi_config::Config;
 use koboshi_config::notify::{ChannelConfig, quiet_minutes};
 use koboshi_report::notice::NoticeWords;
 use koboshi_report::phrase::{Lang, Phrases};
+use koboshi_store::standing::rows;
 use koboshi_store::store::Named;
 use koboshi_store::{Clock, Record, Slot, StoreChanges, SystemClock, Watch};
 
-use crate::channel::{Letter, SendError, redactor, send};
+use crate::channel::{Letter, SendError, Taken, redactor, send};
 use crate::damage::count;
 use crate::facts;
 use crate::http::LocalFuture;
 use crate::kept::Kept;
+use crate::meters::Meters;
 use crate::notifier::{Surroundings, Tone};
+use crate::routes::{Outages, RouteKeys};
 
 /// In how many turns the budgets are read once.
 const TURNS_PER_BUDGETS: u32 = 4;
+
+/// In how many turns the routes are read once: they change with a config.
+const TURNS_PER_ROUTES: u32 = 10;
 
 /// How a message fared.
 pub(crate) struct Outcome {
     channel: String,
     /// The id of the message in the book.
     message: String,
-    result: Result<(), SendError>,
+    result: Result<Taken, SendError>,
 }
 
 /// The state of the thread.
@@ -44,14 +50,17 @@ pub(crate) struct Post {
     records: HashMap<Slot, Record>,
     named: Vec<Named>,
     budgets: Vec<Fact>,
+    routes: Vec<RouteKeys>,
+    outages: Outages,
     turns: u32,
     in_flight: BTreeSet<String>,
     failing: BTreeSet<String>,
+    meters: Arc<Meters>,
     clock: SystemClock,
 }
 
 impl Post {
-    pub(crate) fn new(around: Surroundings, config: Config, phrases: Phrases) -> Self {
+    pub(crate) fn new(around: Surroundings, config: Config, phrases: Phrases, meters: Arc<Meters>) -> Self {
         let interests = config.channels.iter().map(|(name, one)| (name.clone(), interest(one))).collect();
         let spend_zone = around.zones.get(&config.spend.zone).unwrap_or(TimeZone::UTC);
         let kept = Kept::new(Arc::clone(&around.store), around.node.clone());
@@ -66,9 +75,12 @@ impl Post {
             records: HashMap::new(),
             named: Vec::new(),
             budgets: Vec::new(),
+            routes: Vec::new(),
+            outages: Outages::default(),
             turns: 0,
             in_flight: BTreeSet::new(),
             failing: BTreeSet::new(),
+            meters,
             clock: SystemClock,
         }
     }
@@ -78,6 +90,7 @@ impl Post {
         if !self.kept.is_ours() {
             self.watch = None;
             self.in_flight.clear();
+            self.meters.clear();
             return None;
         }
         let now = self.clock.wall();
@@ -86,6 +99,7 @@ impl Post {
             self.observe(now);
         }
         self.compose(now);
+        self.meters.show(self.kept.book.as_ref());
         // Only what the store has is sent: a kill after this loses nothing.
         Some(if self.kept.write() { self.due(now) } else { Vec::new() })
     }
@@ -110,6 +124,11 @@ impl Post {
             Ok(_) | Err(_) => return false,
         }
         self.turns = self.turns.wrapping_add(1);
+        if self.turns % TURNS_PER_ROUTES == 1
+            && let Some(routes) = (self.around.routes)(&*self.around.store, now)
+        {
+            self.routes = routes;
+        }
         let has_budgets = self.config.keys.values().any(|key| key.budget.is_limited());
         if has_budgets && self.turns % TURNS_PER_BUDGETS == 1 {
             let (first, today) = facts::days(&self.spend_zone, now);
@@ -120,12 +139,15 @@ impl Post {
     }
 
     fn observe(&mut self, now: Timestamp) {
-        let mut facts = facts::of_records(&self.records, &self.named, now);
+        let rows = rows(&self.named, now);
+        let mut facts = facts::of_records(&self.records, &rows, now);
         facts.extend_from_slice(&self.budgets);
+        let episodes = self.kept.book.as_ref().map(|book| &book.episodes);
+        let told = |subject: &str| Some(episodes?.get(subject)?.since);
+        facts.extend(self.outages.facts(&self.routes, &rows, told, now));
         let (store, config, zone) = (&self.around.store, &self.config, &self.spend_zone);
         let Some(book) = &mut self.kept.book else { return };
-        let counted =
-            |episode: &_| count(&**store, config, zone, episode, now).unwrap_or_else(|_| Damage::default());
+        let counted = |episode: &_| count(&**store, config, zone, episode, now).ok();
         self.kept.is_changed |= book.observe(&facts, &self.interests, config.notify.settle, now, counted);
     }
 
@@ -137,7 +159,14 @@ impl Post {
                 QueuePolicy { group_wait: self.config.notify.group_wait, max_per_hour: channel.max_per_hour };
             let hours = channel.quiet_hours.as_deref().and_then(quiet_minutes);
             let quiet = hours.is_some_and(|hours| is_quiet(hours, now, &self.around.zone_of(channel)));
-            self.kept.is_changed |= queue.compose(policy, quiet, now);
+            if queue.compose(policy, quiet, now) {
+                self.kept.is_changed = true;
+                // One that is taken up again keeps the name of the process that made it: it stays the same message.
+                let made = queue.sending.as_mut().filter(|message| message.node.is_empty());
+                if let Some(message) = made {
+                    message.node.clone_from(&self.around.node);
+                }
+            }
         }
     }
 
@@ -169,20 +198,35 @@ impl Post {
         };
         self.kept.is_changed = true;
         match result {
-            Ok(()) => {
-                queue.sent(&message);
+            Ok(taken) => {
+                queue.sent(&message, now);
+                if let Some(except) = taken.except {
+                    let text = format!("notices: {channel} took a message, but not for everyone: {except}");
+                    (self.around.log)(Tone::Warning, &text);
+                }
                 if self.failing.remove(&channel) {
                     (self.around.log)(Tone::Info, &format!("notices to {channel} arrive again"));
                 }
             }
             Err(error) => {
-                queue.failed(&message, error.wait, now);
-                if self.failing.insert(channel.clone()) {
-                    let text = format!(
-                        "notices to {channel} do not arrive, they are kept and sent later: {}",
-                        error.why
-                    );
-                    (self.around.log)(Tone::Warning, &text);
+                let fate = if error.is_final {
+                    queue.refused(&message, now)
+                } else {
+                    queue.failed(&message, error.wait, now);
+                    Refused::Again
+                };
+                queue.trouble = Some(error.why.clone());
+                let is_news = self.failing.insert(channel.clone());
+                let said = match fate {
+                    Refused::Lost => Some("refused a message for good while it takes others, it is given up"),
+                    Refused::Aside => {
+                        Some("refused a message again and again, later ones are sent before it")
+                    }
+                    Refused::Again if is_news => Some("did not take a message, it is kept and sent later"),
+                    Refused::Again => None,
+                };
+                if let Some(said) = said {
+                    (self.around.log)(Tone::Warning, &format!("notices: {channel} {said}: {}", error.why));
                 }
             }
         }
@@ -191,6 +235,7 @@ impl Post {
     }
 
     pub(crate) fn close(&mut self) {
+        self.meters.clear();
         self.kept.close();
     }
 }
@@ -208,7 +253,7 @@ fn interest(channel: &ChannelConfig) -> Interest {
 /// The words of a channel.
 pub(crate) fn words<'w>(
     phrases: &'w Phrases,
-    around: &Surroundings,
+    around: &'w Surroundings,
     config: &'w Config,
     channel: &ChannelConfig,
 ) -> NoticeWords<'w> {
@@ -220,5 +265,6 @@ pub(crate) fn words<'w>(
         prefix: &config.code_prefix,
         currency: &config.spend.currency,
         redactor: redactor(),
+        resume: &*around.resume,
     }
 }

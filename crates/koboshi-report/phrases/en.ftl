@@ -503,7 +503,13 @@ status-not-there = { $place } does not exist: no gateway and no agent has used t
 status-nothing-known = Nothing has been recorded yet ({ $place } does not exist).
 status-store = Read from the store { $place }.
 status-remote = Read from the gateway at { $place }. Its store: { $store }.
+status-channel = notices: the channel { $channel } does not take them, { $count } wait
+status-channel-last = it took the last one at { $time }
+status-channel-never = it has not taken any yet
+status-channel-lost = { $count } notices were lost
+status-channel-next = it is tried again at { $time }
 status-trouble = The store cannot be read now, so this is what the gateway itself knows: { $why }
+status-configs-differ = The gateways do not run the same config: { $gateways }. Until they do, each decides by its own.
 status-gateway-running = The gateway at { $address } reported { $ago } ago.
 status-gateway-silent = The gateway at { $address } has not reported since { $time }: it does not run, or it cannot reach the store.
 status-gateway-stopped = The gateway at { $address } stopped at { $time }.
@@ -586,6 +592,32 @@ time-neither = `{ $text }` is neither a length of time such as 2h nor a time wit
 key-of-one-process = { $key } is about the network of one machine: its process alone keeps it, and it cannot be set from here
 store-memory = memory (a restart forgets it)
 store-redis = Redis at { $address }
+
+## One screen of a terminal
+
+top-no-terminal = `koboshi top` draws on a terminal, and standard input or output is none. For one reading use `koboshi status` or `koboshi top --format json`.
+top-reading = Reading…
+top-up = up { $length }
+top-ago = { $length } ago
+top-until = until { $time }
+top-available = available
+top-no-record = nothing recorded
+top-requests = { $rate } requests/s
+top-faults = { $rate } faults/s
+top-open = { $count } open
+top-survived = { $survived } falls survived, { $seen } errors since start
+top-store-alone = requests are counted by a gateway alone: --url
+top-old = As of { $time }: { $why }
+top-dead = No target is left for { $routes }
+top-down = Out of use: { $count }. Every route still has a target.
+top-clear-store = The store has no record of anything that is out of use.
+top-targets = Targets: { $down } of { $all } out of use
+top-last-faults = Last faults
+top-agents = Agents: { $running } of { $all } running
+top-no-targets = No target is known yet: no gateway has run with this store, or its config has no route.
+top-no-faults = No fault was recorded.
+top-resume = Resume it with: { $command }
+top-keys = q quit   ↑ ↓ choose   tab next list
 
 ## Reason words of a supervisor's log
 
@@ -802,6 +834,7 @@ repair-defect-too-long = the arguments are longer than allowed
 ## koboshi serve
 
 serve-listens = Koboshi listens on { $place }
+serve-listens-everywhere = Koboshi listens on { $place } and on every other address of this machine
 serve-label-providers = providers
 serve-label-config = config
 serve-label-store = store
@@ -822,6 +855,8 @@ run-parked-again = Not started again: { $key } is parked ({ $reason }). Remove t
 run-gateway-needs = The command asks its provider directly and not the gateway at { $address }: { $variable } is not set.
 run-gateway-without-key = The command asks its provider directly: the gateway at { $address } has no key for { $vendor }, and `serve.passthrough` is off.
 run-gateway-silent = Nothing answers at { $address }; the command is pointed at it all the same.
+run-gateway-wants-keys = The command asks its provider directly: the gateway at { $address } wants a key of its own (`keys`). With one in the environment, point the command at it with --gateway { $address }.
+run-gateway-login = The command asks its provider directly with its own login: none of { $variable } is set, and the gateway at { $address } would put its own key in place of that login. `serve.passthrough: true` lets the login through.
 run-missing = { $program } was not found: check its name and PATH (exit status 127).
 run-refused = { $program } cannot be run: { $why } (exit status 126).
 run-again = The command failed ({ $reason }) and is started again.
@@ -1125,11 +1160,13 @@ spent-many = { $message } ({ $kind }, { $count } attempts) { $suggestion }
 ## Agents of a supervisor
 
 supervise-agents = Agents that are kept running ({ $count }): { $names }. `koboshi status` shows them, `koboshi logs AGENT` what they write.
+supervise-metrics = Metrics at { $place }
 reload-done = The config is in use.
 reload-added = Added: { $names }
 reload-removed = Removed: { $names }
 reload-restarted = Restarted: { $names }
 reload-changed = Changed without a restart: { $names }
+reload-restart-for = In use after a restart of the supervisor: { $names }
 reload-refused = the new config cannot be used, the old one goes on: { $why }
 agent-running = running
 agent-stopping = stopping
@@ -1318,15 +1355,20 @@ notice-budget-near = { $subject }: at least 80 % is spent
 notice-budget-spent = { $subject }: it is spent, and requests with this key are refused
 notice-over = { $subject } can be used again
 notice-over-budget = { $subject }: there is room again
+notice-the-route = the route { $name }
+notice-route = { $subject }: none of its targets can be used
+notice-route-next = Its requests fail or get a lesser answer. `koboshi status` says why each target is out of use; another target in its chain would have answered.
+notice-over-route = { $subject }: one of its targets can be used again
 notice-client-day = budget of the key { $name } for the day
 notice-client-month = budget of the key { $name } for the month
 notice-many = [{ $severity }] { $count } notices: { $began } began, { $worse } got worse, { $over } over
 notice-more = And { $count } more. `koboshi status` shows what is in force now.
-notice-dropped = { $count } older notices could not be kept until this channel worked again.
+notice-dropped = { $count } older notices are lost: there were too many to keep while this channel did not work, or it refused them.
 notice-worse = It got worse than it was when you were told first.
 notice-since = Since { $since }.
 notice-until = Since { $since }, until { $until }.
-notice-resume = It stays so until someone resumes it: koboshi resume { $subject }
+notice-resume = It stays so until someone resumes it: { $command }
+notice-at-least = at least { $count }
 notice-lasted = It lasted { $length }: from { $since } to { $until }.
 notice-cost = Meanwhile { $faults } attempts failed. { $lost } attempts were sent whose answer no client got ({ $lost-cost }); lesser answers cost { $lesser-cost }.
 notice-cost-nothing = No failed attempt was counted meanwhile.

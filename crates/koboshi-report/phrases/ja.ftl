@@ -503,7 +503,13 @@ status-not-there = { $place } はありません。このストアはまだど�
 status-nothing-known = まだ何も記録されていません（{ $place } がありません）。
 status-store = ストア { $place } から読み込みました。
 status-remote = ゲートウェイ { $place } から取得しました（ストア: { $store }）。
+status-channel = 通知: チャンネル { $channel } に届いていません（送信待ち { $count } 件）
+status-channel-last = 最後に届いた時刻: { $time }
+status-channel-never = まだ一度も届いていません
+status-channel-lost = 失われた通知: { $count } 件
+status-channel-next = 次の再試行: { $time }
 status-trouble = 現在ストアを読み取れないため、ゲートウェイ自身が把握している状態を表示しています: { $why }
+status-configs-differ = ゲートウェイの設定が一致していません: { $gateways }。一致するまで、それぞれが自分の設定で動作します。
 status-gateway-running = ゲートウェイ { $address } の最終報告は { $ago }前です。
 status-gateway-silent = ゲートウェイ { $address } からの報告は { $time }が最後です。停止しているか、ストアに接続できていません。
 status-gateway-stopped = ゲートウェイ { $address } は { $time }に停止しました。
@@ -586,6 +592,32 @@ time-neither = `{ $text }` を時間の長さとしても時刻としても読�
 key-of-one-process = { $key } は 1 台のマシンのネットワークについてのキーです。そのマシンのプロセスだけが管理しているため、ここからは設定できません。
 store-memory = メモリ（再起動すると消えます）
 store-redis = Redis サーバー（{ $address }）
+
+## 端末の一画面
+
+top-no-terminal = `koboshi top` は端末に描画しますが、標準入力または標準出力が端末ではありません。一度だけ表示するには `koboshi status` または `koboshi top --format json` を使ってください。
+top-reading = 読み込んでいます…
+top-up = 稼働 { $length }
+top-ago = { $length }前
+top-until = { $time }まで
+top-available = 利用可能
+top-no-record = 記録なし
+top-requests = リクエスト { $rate }/秒
+top-faults = 障害 { $rate }/秒
+top-open = 処理中 { $count }
+top-survived = 起動後: 乗り越えた障害 { $survived }、エラー { $seen }
+top-store-alone = リクエスト数はゲートウェイだけが数えています（--url）
+top-old = { $time }時点の内容です: { $why }
+top-dead = { $routes } に使えるターゲットがありません
+top-down = { $count } 件が利用できません。どのルートにもターゲットが残っています。
+top-clear-store = 利用できないものはストアに記録されていません。
+top-targets = ターゲット: { $all } 件中 { $down } 件が利用不可
+top-last-faults = 最近の障害
+top-agents = エージェント: { $all } 件中 { $running } 件が実行中
+top-no-targets = ターゲットはまだありません。このストアを使ったゲートウェイがないか、設定にルートがありません。
+top-no-faults = 障害の記録はありません。
+top-resume = 再開するコマンド: { $command }
+top-keys = q 終了   ↑ ↓ 選択   tab 次の一覧
 
 ## スーパーバイザーのログに残る理由
 
@@ -802,6 +834,7 @@ repair-defect-too-long = 引数が長すぎます
 ## koboshi serve
 
 serve-listens = Koboshi は { $place } で待ち受けています
+serve-listens-everywhere = Koboshi は { $place } と、このマシンのほかのすべてのアドレスで待ち受けています
 serve-label-providers = プロバイダー
 serve-label-config = 設定
 serve-label-store = ストア
@@ -1114,6 +1147,8 @@ run-parked-again = 再起動しませんでした。{ $key } は停止中です�
 run-gateway-needs = { $variable } が設定されていないため、コマンドはゲートウェイ（{ $address }）ではなくプロバイダーに直接アクセスします。
 run-gateway-without-key = ゲートウェイ（{ $address }）には { $vendor } のキーがなく、`serve.passthrough` も無効なため、コマンドはプロバイダーに直接アクセスします。
 run-gateway-silent = { $address } からの応答がありません。コマンドはそのままこのアドレスを使います。
+run-gateway-wants-keys = ゲートウェイ（{ $address }）の利用には専用のキー（`keys`）が必要なため、コマンドはプロバイダーに直接アクセスします。キーを環境変数に設定済みなら、--gateway { $address } を指定してください。
+run-gateway-login = { $variable } がどれも設定されていないため、コマンドは自身のログインでプロバイダーに直接アクセスします。ゲートウェイ（{ $address }）を通すと、ログインの代わりにゲートウェイのキーが使われてしまうためです。ログインのまま通すには `serve.passthrough: true` にしてください。
 run-missing = { $program } が見つかりません。名前と PATH を確認してください（終了ステータス 127）。
 run-refused = { $program } を実行できません: { $why }（終了ステータス 126）
 run-again = コマンドが失敗したため（{ $reason }）、もう一度起動します。
@@ -1125,11 +1160,13 @@ run-failed-parked = コマンドが失敗しました（{ $reason }）。再起�
 ## Agents of a supervisor
 
 supervise-agents = 管理するエージェント（{ $count } 件）: { $names }。状態は `koboshi status`、出力は `koboshi logs エージェント名` で確認できます。
+supervise-metrics = メトリクス: { $place }
 reload-done = 設定を反映しました。
 reload-added = 追加: { $names }
 reload-removed = 削除: { $names }
 reload-restarted = 再起動: { $names }
 reload-changed = 再起動なしで変更: { $names }
+reload-restart-for = スーパーバイザーの再起動後に反映: { $names }
 reload-refused = 新しい設定は使えないため、これまでの設定を使い続けます: { $why }
 agent-running = 実行中
 agent-stopping = 停止処理中
@@ -1318,15 +1355,20 @@ notice-budget-near = { $subject }の 80 % 以上を使いました
 notice-budget-spent = { $subject }を使い切りました。このキーのリクエストは拒否されます
 notice-over = { $subject } は再び使えます
 notice-over-budget = { $subject }に再び余裕ができました
+notice-the-route = ルート { $name }
+notice-route = { $subject } のターゲットがすべて使えません
+notice-route-next = このルートのリクエストは、失敗するか代替の応答になります。各ターゲットが使えない理由は `koboshi status` で確認できます。ルートにターゲットを追加しておくと、そちらが応答します。
+notice-over-route = { $subject } のターゲットが再び使えるようになりました
 notice-client-day = キー { $name } の 1 日の予算
 notice-client-month = キー { $name } の 1 か月の予算
 notice-many = [{ $severity }] 通知 { $count } 件: 発生 { $began }、悪化 { $worse }、終了 { $over }
 notice-more = ほかに { $count } 件あります。現在の状態は `koboshi status` で確認できます。
-notice-dropped = このチャンネルが復旧するまでに、古い通知 { $count } 件を保持できませんでした。
+notice-dropped = 古い通知 { $count } 件が失われました。チャンネルの停止中に保持しきれなかったか、受信側に拒否されたためです。
 notice-worse = 最初の通知のときより悪化しました。
 notice-since = { $since }から。
 notice-until = { $since }から{ $until }まで。
-notice-resume = 再開するまでこのままです: koboshi resume { $subject }
+notice-resume = 再開するまでこのままです: { $command }
+notice-at-least = 少なくとも { $count }
 notice-lasted = 継続時間は { $length } でした（{ $since }から{ $until }まで）。
 notice-cost = その間に { $faults } 回の試行が失敗しました。クライアントに届かなかった試行は { $lost } 回（{ $lost-cost }）、代替の応答の費用は { $lesser-cost } です。
 notice-cost-nothing = その間に失敗した試行はありませんでした。

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use koboshi::fault::Kind;
+use koboshi::fault::{Confidence, Fault, Kind, Scope, Sub};
 use koboshi::notice::{Damage, Message, Notice, Severity, Stage, Trigger};
 use koboshi::redact::Redactor;
 use koboshi::spend::Amount;
@@ -33,6 +33,8 @@ pub struct NoticeWords<'w> {
     pub currency: &'w str,
     /// Takes secrets out.
     pub redactor: &'w Redactor,
+    /// The command that resumes a key, as a person pastes it into a shell.
+    pub resume: &'w dyn Fn(&str) -> String,
 }
 
 /// A notice in words.
@@ -119,6 +121,8 @@ impl NoticeWords<'_> {
     fn title(&self, notice: &Notice) -> String {
         let id = match (notice.stage, notice.trigger) {
             (Stage::End, Trigger::Budget) => "notice-over-budget",
+            (Stage::End, Trigger::Route) => "notice-over-route",
+            (_, Trigger::Route) => "notice-route",
             (Stage::End, _) => "notice-over",
             (_, Trigger::Breaker) => "notice-breaker",
             (_, Trigger::Cooldown) => "notice-cooldown",
@@ -137,6 +141,9 @@ impl NoticeWords<'_> {
 
     /// What it is about: budgets have clients and periods, everything else is a key that commands take.
     fn subject(&self, subject: &str) -> String {
+        if let Some(route) = subject.strip_prefix("route:") {
+            return self.say("notice-the-route", &[("name", route)]);
+        }
         let of_client = subject.strip_prefix("client:").and_then(|rest| rest.rsplit_once('/'));
         let Some((name, period)) = of_client else { return subject.to_owned() };
         self.say(&format!("notice-client-{period}"), &[("name", name)])
@@ -147,8 +154,8 @@ impl NoticeWords<'_> {
         if notice.stage == Stage::Escalation {
             lines.push(self.say("notice-worse", &[]));
         }
-        let kind = notice.kind.as_deref().and_then(Kind::from_name);
-        lines.extend(kind.map(|kind| self.phrases.message(self.lang, kind, None)));
+        let fault = fault(notice);
+        lines.extend(fault.as_ref().map(|fault| self.phrases.fault_message(self.lang, fault)));
         let time = |time: jiff::Timestamp| local_time(self.lang, &time.to_zoned(self.zone.clone()));
         lines.push(match notice.until {
             Some(until) => {
@@ -156,10 +163,13 @@ impl NoticeWords<'_> {
             }
             None => self.say("notice-since", &[("since", &time(notice.since))]),
         });
-        if notice.trigger == Trigger::Park {
-            lines.push(self.say("notice-resume", &[("subject", &notice.subject)]));
+        if notice.trigger == Trigger::Route {
+            lines.push(self.say("notice-route-next", &[]));
         }
-        lines.extend(kind.map(|kind| self.phrases.suggestion(self.lang, kind, None)));
+        if notice.trigger == Trigger::Park {
+            lines.push(self.say("notice-resume", &[("command", &(self.resume)(&notice.subject))]));
+        }
+        lines.extend(fault.as_ref().map(|fault| self.phrases.fault_suggestion(self.lang, fault)));
         lines
     }
 
@@ -175,13 +185,18 @@ impl NoticeWords<'_> {
         lines
     }
 
+    fn at_least(&self, count: u64, is_partial: bool) -> String {
+        let count = count.to_string();
+        if is_partial { self.say("notice-at-least", &[("count", &count)]) } else { count }
+    }
+
     fn damage(&self, damage: &Damage) -> String {
-        if *damage == Damage::default() {
+        if *damage == (Damage { is_partial: damage.is_partial, ..Damage::default() }) {
             return self.say("notice-cost-nothing", &[]);
         }
         let money = |parts| format!("{:.4} {}", Amount::of_parts(parts).units(), self.currency);
         let shown = [
-            ("faults", damage.faults.to_string()),
+            ("faults", self.at_least(damage.faults, damage.is_partial)),
             ("lost", damage.lost_attempts.to_string()),
             ("lost-cost", money(damage.lost_cost)),
             ("lesser-cost", money(damage.lesser_cost)),
@@ -189,6 +204,19 @@ impl NoticeWords<'_> {
         let shown: Vec<(&str, &str)> = shown.iter().map(|(name, text)| (*name, text.as_str())).collect();
         self.say("notice-cost", &shown)
     }
+}
+
+/// The fault of a notice, as far as its sentences need it.
+fn fault(notice: &Notice) -> Option<Fault> {
+    let mut fault = Fault::of(notice.kind.as_deref().and_then(Kind::from_name)?, "notice");
+    fault.sub = notice.sub.as_deref().and_then(Sub::from_name);
+    if notice.subject.starts_with("model:") {
+        fault.scope = Scope::Model;
+    }
+    if notice.bare_status.is_some() {
+        (fault.status, fault.confidence) = (notice.bare_status, Confidence::Low);
+    }
+    Some(fault)
 }
 
 #[cfg(test)]
@@ -205,6 +233,8 @@ mod tests {
             trigger,
             severity: Severity::Critical,
             kind: Some("quota_exceeded".to_owned()),
+            sub: None,
+            bare_status: None,
             since: at("2026-11-18T03:00:00Z"),
             until: Some(at("2026-11-18T08:00:00Z")),
             ended: (stage == Stage::End).then(|| at("2026-11-18T05:02:03Z")),
@@ -224,9 +254,11 @@ mod tests {
             prefix: "KBS",
             currency: "USD",
             redactor: &redactor,
+            resume: &|key| format!("koboshi resume '{key}' --store /srv/koboshi.db"),
         };
         let notices = vec![notice.clone()];
-        let message = Message { id: "m".to_owned(), notices, dropped: 3, failures: 0, next: notice.at };
+        let message =
+            Message { id: "m".to_owned(), notices, dropped: 3, next: notice.at, ..Message::default() };
         format!("{}\n{}", words.heading(&message), words.plain(&message))
     }
 
@@ -247,10 +279,30 @@ mod tests {
             assert!(text.contains(&phrases.suggestion(lang, Kind::QuotaExceeded, None)), "{text}");
             assert!(!text.contains("aaaaaaaa") && !text.contains('{') && !text.contains("notice-"), "{text}");
             let parked = said(lang, &notice(Stage::Escalation, Trigger::Park));
-            assert!(parked.contains("koboshi resume account:main"), "{parked}");
+            assert!(parked.contains("koboshi resume 'account:main' --store /srv/koboshi.db"), "{parked}");
             let end = said(lang, &notice(Stage::End, Trigger::Cooldown));
             assert!(end.contains("12") && !end.contains("notice-") && !end.contains('{'), "{end}");
         }
+    }
+
+    #[test]
+    fn an_empty_balance_is_no_quota_that_comes_back_and_a_bare_status_claims_nothing() {
+        for (lang, waiting, status) in
+            [(Lang::En, "Waiting will not help", "402"), (Lang::Ja, "待っても", "402")]
+        {
+            let empty = Notice { sub: Some("billing".to_owned()), ..notice(Stage::Start, Trigger::Park) };
+            let text = said(lang, &empty);
+            let reset = Phrases::new().unwrap().suggestion(lang, Kind::QuotaExceeded, None);
+            assert!(text.contains(waiting) && !text.contains(&reset), "{text}");
+            let bare = said(lang, &Notice { bare_status: Some(402), ..empty });
+            assert!(bare.contains(status) && !bare.contains(waiting) && !bare.contains(&reset), "{bare}");
+        }
+        let day = Notice {
+            subject: "model:one/m".to_owned(),
+            sub: Some("day".to_owned()),
+            ..notice(Stage::Start, Trigger::Cooldown)
+        };
+        assert!(said(Lang::En, &day).contains("for this model is used up for today"));
     }
 
     #[test]

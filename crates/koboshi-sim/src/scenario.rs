@@ -1,7 +1,7 @@
 //! The table of fault scenarios: what falls, how far the fall reaches, and what a client asks meanwhile.
 //!
-//! One table for two readers: the fault suite of the gateway plays it over real sockets and holds every row to its promise; `koboshi drill`
-//! plays it against a user's own config. A row says nothing about a config: whether an answer comes depends on what is behind the target
+//! One table for two readers: the fault suite of the gateway plays it over real sockets (rows about names, certificates, the store and loops
+//! have tests of their own there); `koboshi drill` plays it against a user's own config. A row says nothing about a config: whether an answer comes depends on what is behind the target
 //! that falls, and a row only says whether any config could have given one.
 //!
 //! It deliberately has no words for people (the phrases have them, by the name of the row) and no clock.

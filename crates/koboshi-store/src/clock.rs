@@ -7,9 +7,10 @@
 //! process, because two clocks that disagree would be worse than either.
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use koboshi::time::Moment;
 
 /// Reads the time.
@@ -37,20 +38,51 @@ pub fn replace_system_clock(elapsed: fn() -> Duration) {
     let _ = REPLACEMENT.set(Replacement { began, elapsed });
 }
 
-/// The machine's clock, or what replaces it.
+/// How far the clock of the store of a fleet is before this machine's, in microseconds.
+static STORE_OFFSET: AtomicI64 = AtomicI64::new(0);
+/// Clocks of one fleet that differ by less are taken for equal: an answer of the store takes time too.
+const MIN_OFFSET: SignedDuration = SignedDuration::from_secs(1);
+/// A clock that is further off is wrong, and which of the two it is cannot be known.
+const MAX_OFFSET: SignedDuration = SignedDuration::from_secs(15 * 60);
+
+/// The machine's clock without the correction by a store.
+#[expect(clippy::disallowed_methods, reason = "this is where the real time comes in")]
+pub(crate) fn machine_wall() -> Timestamp {
+    let now = SystemTime::now();
+    // A clock that is set to before the year -9999 or after 9999 must not end a thread.
+    let nearest = if now < SystemTime::UNIX_EPOCH { Timestamp::MIN } else { Timestamp::MAX };
+    Timestamp::try_from(now).unwrap_or(nearest)
+}
+
+/// From now on the wall time of this process is that of the fleet's store, which said `store` between two readings of the machine's clock.
+/// So the nodes of a fleet agree on when a rest ends, whatever their own clocks say.
+pub(crate) fn follow_store(before: Timestamp, store: Timestamp, after: Timestamp) {
+    STORE_OFFSET.store(offset(before, store, after), Ordering::Relaxed);
+}
+
+fn offset(before: Timestamp, store: Timestamp, after: Timestamp) -> i64 {
+    let took = after.duration_since(before);
+    let ahead = store.duration_since(before).saturating_sub(took / 2);
+    let is_noise = ahead.abs() < MIN_OFFSET.saturating_add(took.abs());
+    if is_noise || ahead.abs() > MAX_OFFSET {
+        0
+    } else {
+        i64::try_from(ahead.as_micros()).unwrap_or_default()
+    }
+}
+
+/// The machine's clock as its store corrects it, or what replaces it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "this is where the real time comes in")]
     fn wall(&self) -> Timestamp {
         if let Some(clock) = REPLACEMENT.get() {
             return clock.began.checked_add((clock.elapsed)()).unwrap_or(Timestamp::MAX);
         }
-        let now = SystemTime::now();
-        // A clock that is set to before the year -9999 or after 9999 must not end a thread.
-        let nearest = if now < SystemTime::UNIX_EPOCH { Timestamp::MIN } else { Timestamp::MAX };
-        Timestamp::try_from(now).unwrap_or(nearest)
+        let ahead = SignedDuration::from_micros(STORE_OFFSET.load(Ordering::Relaxed));
+        let now = machine_wall();
+        now.saturating_add(ahead).unwrap_or(now)
     }
 
     fn moment(&self) -> Moment {
@@ -78,4 +110,22 @@ pub fn since_boot() -> Duration {
 pub fn since_boot() -> Duration {
     static START: OnceLock<std::time::Instant> = OnceLock::new();
     START.get_or_init(std::time::Instant::now).elapsed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_corrects_a_clock_that_is_clearly_off_and_no_other() {
+        let at = |millis: i64| Timestamp::from_millisecond(1_800_000_000_000 + millis).unwrap();
+        let seconds = |offset: i64| offset / 1_000_000;
+        assert_eq!(seconds(offset(at(0), at(90_010), at(20))), 90);
+        assert_eq!(seconds(offset(at(0), at(-89_990), at(20))), -90);
+        for noise in [0, 10, 900, -900] {
+            assert_eq!(offset(at(0), at(noise), at(20)), 0);
+        }
+        assert_eq!(offset(at(0), at(4_000), at(6_000)), 0, "the answer took longer than the clocks differ");
+        assert_eq!(offset(at(0), at(3_600_000), at(20)), 0, "an hour: one of the two is wrong");
+    }
 }

@@ -251,6 +251,24 @@ impl Store for MemoryStore {
         Ok(self.lock().notes.remove(name).is_some())
     }
 
+    fn note_swap(
+        &self,
+        name: &str,
+        before: Option<&[u8]>,
+        after: &[u8],
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut inner = self.lock();
+        let known = inner.notes.get(name).filter(|kept| kept.until > now).map(|kept| kept.body.as_slice());
+        if known != before {
+            return Ok(false);
+        }
+        let kept = CachedBytes { body: after.to_vec(), until: times::after(now, ttl) };
+        inner.notes.insert(name.to_owned(), kept);
+        Ok(true)
+    }
+
     fn sessions(&self) -> &dyn Sessions {
         self
     }
@@ -287,9 +305,10 @@ impl Store for MemoryStore {
         let max = usize::try_from(keep.entries).unwrap_or(usize::MAX);
         let too_many = inner.journal.len().saturating_sub(max);
         inner.journal.drain(..too_many);
-        inner
-            .records
-            .retain(|_, (record, _)| !matches!(record, Record::Breaker(breaker) if breaker.at < old_breaker));
+        inner.records.retain(|_, (record, _)| match record {
+            Record::Breaker(breaker) => breaker.at >= old_breaker,
+            fact => !fact.is_spent(now),
+        });
         inner.cache.retain(|_, kept| kept.until > now);
         inner.notes.retain(|_, kept| kept.until > now);
         inner.leases.retain(|_, held| held.is_held(now));

@@ -9,6 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use koboshi::breaker::BreakerSnapshot;
 use koboshi::cooldown::Cooldown;
 use koboshi::gate::Holds;
@@ -228,6 +229,16 @@ impl Record {
             (Self::Cooldown(one), Self::Cooldown(two)) => Self::Cooldown(one.merge(two)),
             (Self::Breaker(one), Self::Breaker(two)) => Self::Breaker(one.merge(two)),
             _ => self.clone(),
+        }
+    }
+
+    /// Whether every store and every process may forget it. A breaker is forgotten by when its node showed it last.
+    #[must_use]
+    pub fn is_spent(&self, now: Timestamp) -> bool {
+        match self {
+            Self::Holds(holds) => holds.is_spent(now),
+            Self::Cooldown(cooldown) => cooldown.is_spent(now),
+            Self::Breaker(_) => false,
         }
     }
 

@@ -7,6 +7,7 @@
 //!
 //! Stores that keep time themselves (Redis) go by their own clock; the others by the time that they are given.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -188,7 +189,23 @@ pub trait Sessions: Send + Sync {
     /// # Errors
     /// The store cannot be written now.
     fn receive(&self, inbox: &str, now: Timestamp) -> Result<Vec<Vec<u8>>, StoreError>;
+
+    /// Begins to listen to what others do, where the store announces it: which sessions were written, and whose inbox has a message. It is a
+    /// hint that may be lost. None where the store must be asked.
+    ///
+    /// # Errors
+    /// No thread can be started.
+    fn listen(&self, _announced: Announced) -> Result<Option<Box<dyn Listening>>, StoreError> {
+        Ok(None)
+    }
 }
+
+/// Called with the id of a session that was written, or the owner of an inbox that has a message; with an empty text where anything may have
+/// happened. From a thread of the store: it must return at once.
+pub type Announced = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A store that is listened to, until this is dropped.
+pub trait Listening: Send + Sync {}
 
 /// How long a message waits in an inbox.
 pub(crate) const INBOX_TTL: Duration = Duration::from_secs(60);

@@ -304,6 +304,7 @@ mod tests {
             until: Some(at(10)),
             openings: 1,
             why: Some(Why::Consecutive { failures: 5 }),
+            is_local: false,
         };
         let named = (Slot::breaker(key.clone(), "n1".parse().unwrap()), Record::Breaker(open));
         let mut rows = rows(std::slice::from_ref(&named), at(5));

@@ -169,6 +169,20 @@ pub trait Store: Send + Sync {
     /// The store cannot be written now.
     fn note_delete(&self, name: &str) -> Result<bool, StoreError>;
 
+    /// Replaces a note by another one if it is still this one, or none. Of several that change what they have read, one succeeds; the others
+    /// are refused (false) and read it again.
+    ///
+    /// # Errors
+    /// The store cannot be written now. A store behind a network may have written all the same.
+    fn note_swap(
+        &self,
+        name: &str,
+        before: Option<&[u8]>,
+        after: &[u8],
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<bool, StoreError>;
+
     /// Sessions.
     fn sessions(&self) -> &dyn Sessions;
 
@@ -187,7 +201,7 @@ pub trait Store: Send + Sync {
     /// The store cannot be read now.
     fn query(&self, query: &Query) -> Result<Vec<Entry>, StoreError>;
 
-    /// Prunes what is older than its retention. Facts are never pruned here: a clear must outlive what it cleared.
+    /// Prunes what is older than its retention, and facts that are spent ([`Record::is_spent`]): a clear outlives what it cleared.
     /// One call does a bounded amount of work and returns how many things were removed: after many there may be more.
     ///
     /// # Errors

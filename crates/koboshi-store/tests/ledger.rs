@@ -75,6 +75,24 @@ fn what_one_learns_the_other_knows() {
 }
 
 #[test]
+fn what_is_spent_leaves_every_process_and_does_not_come_back_to_the_store() {
+    let (store, clock) = (MemoryStore::default(), Arc::<TestClock>::default());
+    let (one, two) = (with_clock(&store, "n1", &clock), with_clock(&store, "n2", &clock));
+    let account = key("account:main");
+    one.update_cooldown(&account, |cooldown| cooldown.rest = Some(rest(0, 100, 1)));
+    one.update_holds(&account, |holds| holds.hold(Limit::Quota, at(100)));
+    until("both know", || two.cooldown(&account));
+    assert!(two.has_cooldowns());
+    clock.0.store(100 + 24 * 60 * 60, Ordering::SeqCst);
+    until("all have forgotten it", || {
+        let is_empty = |ledger: &Ledger| ledger.keys().is_empty() && !ledger.has_cooldowns();
+        (is_empty(&one) && is_empty(&two) && store.load().unwrap().records.is_empty()).then_some(())
+    });
+    assert!(one.flush(DEADLINE) && two.flush(DEADLINE));
+    assert_eq!(store.load().unwrap().records, []);
+}
+
+#[test]
 fn a_cleared_cooldown_does_not_come_back_from_a_stale_node() {
     let store = MemoryStore::default();
     let account = key("account:main");
@@ -571,6 +589,17 @@ impl Store for Flaky {
 
     fn note_delete(&self, id: &str) -> Result<bool, StoreError> {
         self.try_now()?.note_delete(id)
+    }
+
+    fn note_swap(
+        &self,
+        id: &str,
+        before: Option<&[u8]>,
+        after: &[u8],
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.try_now()?.note_swap(id, before, after, ttl, now)
     }
 
     fn sessions(&self) -> &dyn koboshi_store::Sessions {

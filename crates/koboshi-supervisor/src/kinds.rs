@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Zoned;
 use koboshi::classify::{AgentLog, Classifier};
@@ -28,6 +28,8 @@ pub struct Kind {
     pub vendor: Option<String>,
     /// Variables that disable what disturbs a supervised run.
     pub env: BTreeMap<String, String>,
+    /// Variables that name a file with such content, which each run has in its folder.
+    pub files: BTreeMap<String, GivenFile>,
     /// What points it at the gateway.
     pub gateway: Pointing,
     /// What makes it print events.
@@ -64,6 +66,16 @@ impl OfflineEvent {
     }
 }
 
+/// A file for a program that takes its settings from nothing else.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct GivenFile {
+    /// What it says.
+    pub text: String,
+    /// Where the program reads it without the variable: a file that is there is the user's, and the program is given no other one.
+    pub in_place_of: Option<PathBuf>,
+}
+
 /// What a program exits with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -84,6 +96,8 @@ pub struct Pointing {
     pub args: Vec<String>,
     /// Variables that must be set: without them it could not ask a gateway, and is left as it is.
     pub needs: Vec<String>,
+    /// Variables with a key of its user. Where none of them is set, the program signs in by itself, if at all.
+    pub user_keys: Vec<String>,
     /// Variables with the key of a gateway that wants one. They replace what is set: that is a key for another place.
     pub key: BTreeMap<String, String>,
 }
@@ -129,9 +143,18 @@ impl Pointing {
     /// The first variable that is missing in an environment.
     #[must_use]
     pub fn missing(&self, environment: &[(OsString, OsString)]) -> Option<&str> {
-        let is_set = |name: &str| environment.iter().any(|(known, value)| known == name && !value.is_empty());
-        self.needs.iter().map(String::as_str).find(|name| !is_set(name))
+        self.needs.iter().map(String::as_str).find(|name| !is_set(environment, name))
     }
+
+    /// Whether a program with this environment can only use a login of its own.
+    #[must_use]
+    pub fn signs_in(&self, environment: &[(OsString, OsString)]) -> bool {
+        !self.user_keys.is_empty() && !self.user_keys.iter().any(|name| is_set(environment, name))
+    }
+}
+
+fn is_set(environment: &[(OsString, OsString)], name: &str) -> bool {
+    environment.iter().any(|(known, value)| known == name && !value.is_empty())
 }
 
 /// What makes a program print events.
@@ -207,6 +230,10 @@ fn read(text: &str) -> Result<BTreeMap<String, Kind>, KindsError> {
     let kinds: BTreeMap<String, Kind> =
         serde_saphyr::from_str(text).map_err(|error| KindsError(error.to_string()))?;
     for (name, kind) in &kinds {
+        let is_name = |name: &String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if let Some(variable) = kind.files.keys().find(|variable| !is_name(variable)) {
+            return Err(KindsError(format!("{name}.files: `{variable}` is no name of a variable")));
+        }
         if let Some(fault) = kind.exits.codes.values().find(|fault| FaultKind::from_name(fault).is_none()) {
             return Err(KindsError(format!("{name}.exits.codes: there is no fault `{fault}`")));
         }
@@ -224,7 +251,7 @@ impl Kind {
                 })+
             };
         }
-        take!(programs, vendor, env, gateway, events, session, live, offline, exits);
+        take!(programs, vendor, env, files, gateway, events, session, live, offline, exits);
     }
 
     /// Why a run failed, by what it printed and what it exited with.
@@ -252,6 +279,16 @@ impl Kind {
             .into_iter()
             .flat_map(|at| self.gateway.env.iter().map(move |(name, value)| (name.clone(), at.fill(value))));
         own.chain(pointing)
+    }
+
+    /// The files that a run of it is given: by their variables, which are not set, and in place of no file of the user's.
+    pub fn files(&self, environment: &[(OsString, OsString)]) -> impl Iterator<Item = (&str, &str)> {
+        let is_own = |name: &String, file: &GivenFile| {
+            environment.iter().any(|(known, _)| *known == **name)
+                || file.in_place_of.as_ref().is_some_and(|place| place.exists())
+        };
+        let given = self.files.iter().filter(move |(name, file)| !is_own(name, file));
+        given.map(|(name, file)| (name.as_str(), file.text.as_str()))
     }
 
     /// The command with what points it at a gateway.
@@ -363,6 +400,21 @@ mod tests {
         assert!(codex[2].to_str().unwrap().contains("base_url=\"http://g/v1\""));
         assert!(codex[2].to_str().unwrap().contains("http_headers={\"x-koboshi-agent\"=\"reviewer/site\"}"));
         assert_eq!(codex[5..], command(&["exec", "hi"]));
+    }
+
+    #[test]
+    fn a_kind_gives_a_file_unless_its_user_has_one() {
+        let gemini = kind("gemini");
+        let variable = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH";
+        let none = Kind { files: gemini.files.clone(), ..Kind::default() };
+        let mut mine = none.clone();
+        mine.files.values_mut().for_each(|file| file.in_place_of = Some("/proc/self/exe".into()));
+        assert!(none.files(&[]).any(|(name, text)| name == variable && text.contains("maxAttempts")));
+        assert_eq!(none.files(&[(variable.into(), "/own".into())]).count(), 0);
+        assert_eq!(mine.files(&[]).count(), 0, "the machine has a file of its own there");
+        let wrong =
+            Kinds::builtin().unwrap().with("mine: {files: {../up: {text: x}}}").unwrap_err().to_string();
+        assert!(wrong.contains("`../up` is no name of a variable"), "{wrong}");
     }
 
     #[test]

@@ -19,10 +19,7 @@ use koboshi::supervise::{Ladder, Outcome, Permit, RunEffects};
 use koboshi_store::{Clock, Entry, EntryKind, Ledger, SystemClock};
 use serde_json::{Value, json};
 
-/// How long a lease of the first probe holds without being renewed.
-const PROBE_TTL: Duration = Duration::from_secs(30);
-/// How long to wait for the store to grant that lease; after that the next check asks again.
-const MAX_LEASE_WAIT: Duration = Duration::from_millis(200);
+use crate::first::FirstStarts;
 
 /// What is cooling down, and which agent may start.
 pub struct Knowledge {
@@ -34,6 +31,7 @@ pub struct Knowledge {
     /// Other machines use the same store.
     is_fleet: bool,
     clock: SystemClock,
+    first: FirstStarts,
 }
 
 /// A run, as the journal describes it.
@@ -54,7 +52,15 @@ impl Knowledge {
     /// The policy makes no sense.
     pub fn new(ledger: Arc<Ledger>, policy: CooldownPolicy) -> Result<Self, CooldownPolicyError> {
         let cooldowns = Mutex::new(Cooldowns::new(policy)?);
-        Ok(Self { ledger, cooldowns, policy, private: HashSet::new(), is_fleet: false, clock: SystemClock })
+        Ok(Self {
+            ledger,
+            cooldowns,
+            policy,
+            private: HashSet::new(),
+            is_fleet: false,
+            clock: SystemClock,
+            first: FirstStarts::default(),
+        })
     }
 
     /// Keeps this key out of the shared ledger.
@@ -123,6 +129,7 @@ impl Knowledge {
     /// # Errors
     /// One of its keys rests or is parked, or others go first.
     pub fn start(&self, ladder: &Ladder) -> Result<Permit, StartRefusal> {
+        self.forget_unasked();
         let now = self.now();
         let due: Vec<ScopeKey> = {
             let table = self.refresh(ladder, now);
@@ -135,24 +142,19 @@ impl Knowledge {
                 .cloned()
                 .collect()
         };
-        for key in &due {
-            self.ledger.claim(&lease(key), PROBE_TTL);
-        }
-        let begun = self.clock.moment();
-        while due.iter().any(|key| self.ledger.held(&lease(key)).is_none())
-            && self.clock.moment().since(begun) < MAX_LEASE_WAIT
-        {
-            // The ledger's own thread asks the store; a flush returns when it has asked.
-            let _ = self.ledger.flush(Duration::from_millis(50));
-        }
+        self.first.ask(&self.ledger, &due);
         let now = self.now();
         let mut table = self.refresh(ladder, now);
-        let may = |key: &ScopeKey| !due.contains(key) || self.ledger.held(&lease(key)).is_some();
+        let may = |key: &ScopeKey| !due.contains(key) || FirstStarts::has(&self.ledger, key);
         let started = ladder.start(&mut table, may, now, Seed::random());
-        if started.as_ref().is_err_and(|held| held.why != StartRefusalReason::Probe) {
-            due.iter().for_each(|key| self.ledger.give_up(&lease(key)));
-            let keys: Vec<_> = ladder.agent.iter().cloned().collect();
-            self.share(&table, &keys);
+        match &started {
+            Ok(permit) => self.first.started(&self.ledger, ladder.keys(), &permit.probes),
+            Err(held) if held.why != StartRefusalReason::Probe => {
+                self.first.give_up(&self.ledger, &due);
+                let keys: Vec<_> = ladder.agent.iter().cloned().collect();
+                self.share(&table, &keys);
+            }
+            Err(_) => {}
         }
         match &started {
             Ok(permit) => self.journal_events(&permit.events),
@@ -160,6 +162,27 @@ impl Knowledge {
             Err(held) => self.journal_events(std::slice::from_ref(&held.event)),
         }
         started
+    }
+
+    /// Gives up the right to go first where no agent waits for it any more: to be called at least every few seconds while agents may wait.
+    pub fn forget_unasked(&self) {
+        self.first.forget_unasked(&self.ledger);
+    }
+
+    /// A first run after a cooldown that goes on: after `max_probe_time` without a limit it has shown that the cooldown is over, and the
+    /// others follow it. Returns what changed.
+    pub fn goes_on(&self, ladder: &Ladder, permit: &mut Permit, ran: Duration) -> Option<RunEffects> {
+        if permit.probes.is_empty() || ran < self.policy.max_probe_time {
+            return None;
+        }
+        let now = self.now();
+        let mut table = self.refresh(ladder, now);
+        let learned = ladder.passed(&mut table, permit, ran, now);
+        self.share(&table, &learned.keys);
+        drop(table);
+        self.first.give_up(&self.ledger, &std::mem::take(&mut permit.probes));
+        self.journal_events(&learned.events);
+        Some(learned)
     }
 
     /// Records the end of a run.
@@ -178,7 +201,7 @@ impl Knowledge {
             self.share(&table, &learned.keys);
         }
         drop(table);
-        permit.probes.iter().for_each(|key| self.ledger.give_up(&lease(key)));
+        self.first.give_up(&self.ledger, &permit.probes);
         self.note_end(ladder, outcome, ran, about);
         self.journal_events(&learned.events);
         learned
@@ -189,7 +212,33 @@ impl Knowledge {
         let mut table = self.table();
         permit.probes.iter().for_each(|key| table.give_up_probe(key));
         drop(table);
-        permit.probes.iter().for_each(|key| self.ledger.give_up(&lease(key)));
+        self.first.give_up(&self.ledger, &permit.probes);
+    }
+
+    /// Records what an operator ordered.
+    pub fn note_order(&self, order: &'static str, agent: Option<&str>) {
+        let text = agent.map_or_else(
+            || format!("{order} by an operator"),
+            |name| format!("{name}: {order} by an operator"),
+        );
+        let key = agent
+            .and_then(|name| name.split_once('/'))
+            .and_then(|(name, project)| ScopeKey::agent(name, project).ok());
+        self.note(EntryKind::Operator, order, key.as_ref(), agent.unwrap_or_default(), &text, Value::Null);
+    }
+
+    /// Records that a run begins.
+    pub fn note_start(&self, ladder: &Ladder, agent: &str) {
+        let account = ladder.account.as_ref().map(ScopeKey::name);
+        let data = account.map_or(Value::Null, |account| json!({"account": account}));
+        self.note(
+            EntryKind::Run,
+            "started",
+            ladder.agent.as_ref(),
+            agent,
+            &format!("{agent}: started"),
+            data,
+        );
     }
 
     /// Records that an agent is not kept for now.
@@ -197,13 +246,21 @@ impl Knowledge {
         self.note(EntryKind::Run, "aside", ladder.agent.as_ref(), agent, text, Value::Null);
     }
 
-    /// Records that a run in progress has met a limit.
-    pub fn refused(&self, ladder: &Ladder, fault: &Fault, started: Timestamp, agent: &str) -> RunEffects {
+    /// Records that a run in progress has met a limit. If it was the first one after a cooldown, another one may be the next first one.
+    pub fn refused(
+        &self,
+        ladder: &Ladder,
+        permit: &mut Permit,
+        fault: &Fault,
+        started: Timestamp,
+        agent: &str,
+    ) -> RunEffects {
         let now = self.now();
         let mut table = self.refresh(ladder, now);
         let learned = ladder.refused(&mut table, fault, started, now, Seed::random());
         self.share(&table, &learned.keys);
         drop(table);
+        self.give_back(&std::mem::take(permit));
         if !learned.keys.is_empty() {
             let data = json!({"rule": &*fault.evidence.rule, "running": true});
             self.note(
@@ -304,11 +361,6 @@ impl Knowledge {
 /// Whether an end says something of the network of this machine alone.
 fn is_of_network(outcome: &Outcome) -> bool {
     matches!(outcome, Outcome::Failed(fault) if Failure::of(fault).class == Class::Network)
-}
-
-/// The name of the lease of the first probe.
-fn lease(key: &ScopeKey) -> String {
-    format!("probe {key}")
 }
 
 /// Why an agent may not start, provided that it gets the lease of the first probe.

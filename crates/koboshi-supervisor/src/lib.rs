@@ -18,10 +18,13 @@
 //! - **`watch`** reads an agent's output: a log with secrets taken out, a bounded tail as evidence, events as they come.
 //! - **`logs`** reads what they wrote, for those who ask.
 //! - **`knowledge`** is the ledger and the core's table of cooldowns together: what is cooling down, here and elsewhere.
+//! - **`first`** is the right to go first after a cooldown, which of all processes one has.
 //! - **`protected`** is one command under protection (`koboshi run`), **`keep`** the agents of a config (`koboshi supervise`).
 //!
-//! This crate decides nothing: [`koboshi::supervise`] decides what an end means, what cools down and which agent may start.
+//! [`koboshi::supervise`] decides what an end means, what cools down and which agent may start. What is decided here concerns bytes and processes
+//! alone: which lines are worth classifying, when the shim reads for a supervisor that hangs, how many files are kept.
 
+mod first;
 pub mod folder;
 pub mod identity;
 pub mod keep;

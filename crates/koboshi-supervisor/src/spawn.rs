@@ -1,6 +1,7 @@
 //! Starts a shim.
 
 use std::ffi::OsString;
+use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -22,6 +23,8 @@ pub struct Launch<'l> {
     pub command: &'l [OsString],
     /// All of its environment.
     pub environment: &'l [(OsString, OsString)],
+    /// Variables that name a file with such a text.
+    pub files: &'l [(&'l str, &'l str)],
     /// Where it runs; none for our own directory.
     pub dir: Option<&'l Path>,
     /// The binary whose shim is used.
@@ -65,6 +68,12 @@ pub fn start(launch: Launch<'_>) -> io::Result<(Folder, Child)> {
     command.arg0("koboshi").arg(SHIM).arg(folder.path()).args(launch.command);
     command.env_clear().envs(launch.environment.iter().map(|(name, value)| (name, value)));
     command.env(RUN, absolute(folder.path()));
+    for (name, text) in launch.files {
+        let file = folder.file(name);
+        // It need not outlive the machine: the agent reads it now.
+        fs::write(&file, text).inspect_err(|_| folder.remove())?;
+        command.env(name, absolute(&file));
+    }
     if let Some(dir) = launch.dir {
         command.current_dir(dir);
     }

@@ -23,6 +23,8 @@ pub struct RedisServer {
     replica_of: Option<u16>,
     /// The port with TLS, its certificate and key, and its authority.
     secure: Option<(u16, [PathBuf; 3])>,
+    /// Where the other nodes of its Cluster reach it.
+    bus: Option<u16>,
     child: Option<Child>,
 }
 
@@ -46,6 +48,48 @@ impl RedisServer {
     #[must_use]
     pub fn replica(&self) -> Self {
         Self::start_as(self.password, Some(self.port), None)
+    }
+
+    /// A replica that reaches this server through another port.
+    #[must_use]
+    pub fn replica_through(&self, port: u16) -> Self {
+        Self::start_as(self.password, Some(port), None)
+    }
+
+    /// A server that may become a node of a Cluster.
+    #[must_use]
+    pub fn start_node() -> Self {
+        for _ in 0..20 {
+            let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
+            let mut node = Self {
+                folder,
+                port,
+                password: None,
+                replica_of: None,
+                secure: None,
+                bus: Some(free_port()),
+                child: None,
+            };
+            if node.restart() {
+                return node;
+            }
+        }
+        panic!("no node of a Cluster would start")
+    }
+
+    /// Its port.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Where the other nodes of its Cluster reach it.
+    ///
+    /// # Panics
+    /// It is no node.
+    #[must_use]
+    pub fn bus_port(&self) -> u16 {
+        self.bus.unwrap()
     }
 
     /// A server with TLS on another port, with a certificate of this authority.
@@ -75,7 +119,7 @@ impl RedisServer {
                 let (certificate, key) = authority.write_server_to(folder.path());
                 (free_port(), [certificate, key, authority.write_to(folder.path())])
             });
-            let mut server = Self { folder, port, password, replica_of, secure, child: None };
+            let mut server = Self { folder, port, password, replica_of, secure, bus: None, child: None };
             if server.restart() {
                 return server;
             }
@@ -137,10 +181,12 @@ impl RedisServer {
                     let port = ["--tls-port".to_owned(), port.to_string()];
                     port.into_iter().chain(files).chain(["--tls-auth-clients".to_owned(), "no".to_owned()])
                 }))
+                .args(self.bus.map(node_settings).iter().flatten())
                 .arg("--dir")
                 .arg(self.folder.path())
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
+                .stderr(Stdio::null())
                 .spawn()
                 .ok()
         };
@@ -183,6 +229,21 @@ impl RedisServer {
         self.order(if full { "CONFIG SET maxmemory 1" } else { "CONFIG SET maxmemory 0" });
     }
 
+    /// Sends it a command and returns what it answers, in one piece.
+    ///
+    /// # Panics
+    /// It cannot be reached.
+    #[must_use]
+    pub fn ask(&self, words: &str) -> String {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        // After QUIT it closes, so that the end of the answer is known.
+        stream.write_all(format!("{words}\r\nQUIT\r\n").as_bytes()).unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text.trim_end_matches("+OK\r\n").to_owned()
+    }
+
     /// Sends it a command that it answers with OK.
     ///
     /// # Panics
@@ -214,8 +275,15 @@ impl RedisServer {
     }
 }
 
+/// The second port is for the other nodes: without it, it would be the first and 10,000, which may be no port.
+fn node_settings(bus: u16) -> Vec<String> {
+    let bus = bus.to_string();
+    let words = ["--cluster-enabled", "yes", "--cluster-port", &bus, "--cluster-node-timeout", "2000"];
+    words.map(str::to_owned).to_vec()
+}
+
 /// A port that is free now.
-fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
 }
 

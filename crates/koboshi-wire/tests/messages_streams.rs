@@ -373,7 +373,7 @@ fn errors_have_the_vendors_words() {
         (Kind::Internal, 500, "api_error"),
         // Our own credentials are not the client's.
         (Kind::Unauthorized, 502, "api_error"),
-        (Kind::Unavailable, 503, "overloaded_error"),
+        (Kind::Unavailable, 503, "api_error"),
         (Kind::Timeout, 504, "timeout_error"),
         (Kind::Overloaded, 529, "overloaded_error"),
         // A cooldown of ours is no overload of Anthropic's.
@@ -389,9 +389,11 @@ fn errors_have_the_vendors_words() {
         assert!(read(&stream)[0].error);
     }
     for kind in Kind::ALL {
-        let last = Failure { is_final: true, ..failure(*kind, 503) };
-        let text = String::from_utf8(error::body(&last).to_vec()).unwrap();
-        assert!(!text.contains("overloaded_error"), "Claude Code would come back at once: {text}");
+        for is_final in [false, true] {
+            let text = error::body(&Failure { is_final, ..failure(*kind, 503) });
+            let text = String::from_utf8(text.to_vec()).unwrap();
+            assert!(!text.contains("overloaded_error"), "Claude Code would come back at once: {text}");
+        }
     }
 }
 

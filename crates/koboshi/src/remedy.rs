@@ -100,7 +100,7 @@ pub struct History {
     pub deadline: Option<Moment>,
     /// Whether the shared account pays for one more same-target retry.
     pub retry_paid: bool,
-    /// How long the failed attempt was without content; none where content had come.
+    /// How long the failed attempt was without content at last; none where content came until it failed.
     pub silence: Option<Duration>,
 }
 

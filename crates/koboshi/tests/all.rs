@@ -17,6 +17,7 @@ mod guard_seed;
 mod model_breaker;
 mod model_cooldown;
 mod model_gate;
+mod probes;
 mod readers;
 mod rule_files;
 mod seeds;

@@ -49,6 +49,8 @@ struct Model {
     mode: Mode,
     until: Moment,
     openings: u32,
+    /// Those of them whose failure took longer than a second.
+    long_openings: u32,
     /// Calls that ended in this generation: when, failed, slow.
     ended: Vec<(Moment, bool, bool)>,
     wary: bool,
@@ -67,6 +69,7 @@ impl Model {
             mode: Mode::Closed,
             until: Moment::START,
             openings: 0,
+            long_openings: 0,
             ended: Vec::new(),
             wary: false,
             out: Vec::new(),
@@ -86,10 +89,11 @@ impl Model {
         self.next_paced = self.policy.probe.last_target_every.map(|pace| now.after(pace));
     }
 
-    fn open(&mut self, now: Moment) {
+    fn open(&mut self, was_quick: bool, now: Moment) {
         self.openings += 1;
+        self.long_openings += u32::from(!was_quick);
         let mut length = self.policy.open.first;
-        for _ in 1..self.openings {
+        for _ in 1..if was_quick { 1 } else { self.long_openings } {
             length = length.mul_f64(self.policy.open.growth).min(self.policy.open.cap);
         }
         self.until = now.after(length);
@@ -131,6 +135,7 @@ impl Model {
         }
         let slow = self.policy.window.and_then(|window| window.slow);
         let slow = slow.is_some_and(|slow| now.since(sent.at) > slow.longer_than);
+        let is_quick = now.since(sent.at) <= Duration::from_secs(1);
         if sent.probe.is_some() || sent.paced {
             self.out.retain(|(number, _)| Some(*number) != sent.probe);
             match outcome {
@@ -138,7 +143,7 @@ impl Model {
                     self.good += 1;
                     let good = self.good;
                     if good >= self.policy.probe.successes {
-                        self.openings = 0;
+                        (self.openings, self.long_openings) = (0, 0);
                         self.enter(Mode::Closed, now);
                     } else if self.mode == Mode::Open {
                         self.enter(Mode::Probing, now);
@@ -146,7 +151,7 @@ impl Model {
                     }
                 }
                 Outcome::Ignored => {}
-                _ if self.mode == Mode::Probing => self.open(now),
+                _ if self.mode == Mode::Probing => self.open(outcome != Outcome::Success && is_quick, now),
                 _ => {}
             }
             return;
@@ -154,12 +159,12 @@ impl Model {
         if outcome == Outcome::Ignored {
             return;
         }
-        let failed = outcome == Outcome::Failure;
+        let failed = outcome != Outcome::Success;
         self.ended.push((now, failed, slow));
         let warned = self.wary && failed;
         self.wary &= failed;
         if (warned || self.is_bad(now)) && self.mode == Mode::Closed {
-            self.open(now);
+            self.open(failed && is_quick, now);
         }
     }
 
@@ -228,8 +233,7 @@ fn any_policy() -> impl Strategy<Value = BreakerPolicy> {
 
 /// A step; for one failure there are a third of `good` successes.
 fn any_step(good: u32) -> impl Strategy<Value = Step> {
-    let outcome =
-        prop_oneof![3 => Just(Outcome::Failure), good => Just(Outcome::Success), 1 => Just(Outcome::Ignored)];
+    let outcome = prop_oneof![2 => Just(Outcome::Failure), 1 => Just(Outcome::Unreachable), good => Just(Outcome::Success), 1 => Just(Outcome::Ignored)];
     prop_oneof![
         4 * good => any::<bool>().prop_map(|last| Step::Admit { last }),
         4 * good => (any::<usize>(), outcome).prop_map(|(which, outcome)| Step::Record { which, outcome }),
@@ -244,7 +248,7 @@ fn any_step(good: u32) -> impl Strategy<Value = Step> {
 
 fn remote_opening() -> BreakerSnapshot {
     let at = Timestamp::UNIX_EPOCH;
-    BreakerSnapshot { at, mode: Mode::Open, since: at, until: None, openings: 1, why: None }
+    BreakerSnapshot { at, mode: Mode::Open, since: at, until: None, openings: 1, why: None, is_local: false }
 }
 
 /// Plays the steps on both and compares every answer.
@@ -293,21 +297,21 @@ fn compare(policy: BreakerPolicy, steps: Vec<Step>) -> Result<(), TestCaseError>
             }
             Step::Reset => {
                 breaker.reset(now);
-                model.openings = 0;
+                (model.openings, model.long_openings) = (0, 0);
                 model.enter(Mode::Closed, now);
             }
             Step::Release => {
                 breaker.release(now);
                 match model.mode {
                     Mode::ForcedOpen | Mode::Disabled => {
-                        model.openings = 0;
+                        (model.openings, model.long_openings) = (0, 0);
                         model.enter(Mode::Closed, now);
                     }
                     Mode::ForcedClosed => {
                         model.generation += 1;
                         model.mode = Mode::Closed;
                         if model.is_bad(now) {
-                            model.open(now);
+                            model.open(false, now);
                         }
                     }
                     _ => {}

@@ -333,7 +333,6 @@ class LiveSession implements Session {
       case "degraded":
         return this.#tell(frame.turn, { type: "degraded", source: frame.source, message: frame.message });
       case "trimmed":
-        this.#commands = this.#commands.filter(({ frame: { type } }) => type !== "trim");
         this.#note(frame.turn, { trimmed: frame.messages });
         return this.#tell(frame.turn, { type: "trimmed", messages: frame.messages });
       case "tool_call":
@@ -367,7 +366,8 @@ class LiveSession implements Session {
     const { messages, open } = this.#transcript;
     this.#outbox = outbox.settle(this.#outbox, messages);
     this.#commands = this.#commands.filter(({ frame: command, afterAttempt }) => {
-      if (command.type === "trim") return true;
+      // Between two turns it speaks of one that has ended: it changes nothing in the transcript.
+      if (command.type === "trim") return frame.type !== "trimmed" || frame.reason !== "request";
       const isOpen = open?.turn === command.turn;
       const shown = isOpen ? open : this.#answer(command.turn);
       return !shown || shown.attempt <= afterAttempt || (isOpen && command.type === "cancel");

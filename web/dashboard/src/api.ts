@@ -106,6 +106,40 @@ export interface Gateway {
   config?: string | null;
 }
 
+export interface SpendRow {
+  name: string;
+  attempts: number;
+  input_tokens: number;
+  output_tokens: number;
+  cost: number;
+  unpriced_tokens: number;
+  estimated_attempts: number;
+  lost_attempts: number;
+  lost_cost: number;
+  lesser_cost: number;
+}
+
+export interface Budget {
+  key: string;
+  period: string;
+  limit: number;
+  spent: number;
+  share: number;
+  renews_at: string;
+}
+
+/** What answers cost, as `koboshi spend` has it. */
+export interface SpendReport {
+  by: "key" | "model" | "route" | "agent" | "day";
+  from: string;
+  to: string;
+  zone: string;
+  currency: string;
+  rows: SpendRow[];
+  total: SpendRow;
+  budgets: Budget[];
+}
+
 /** An answer that is an error, in the words of the gateway. */
 export class ApiError extends Error {
   constructor(

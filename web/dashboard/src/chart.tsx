@@ -1,18 +1,9 @@
 /** The chart of requests and faults a second, by uPlot. What it shows is also said in words. */
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
+import { colour } from "./colour";
 import type { Sample } from "./live";
 import { rate, words } from "./words";
-
-/** What a colour of the style sheet is now: a canvas knows neither variables nor themes. */
-function colour(name: string): string {
-  const probe = document.createElement("span");
-  probe.style.color = `var(${name})`;
-  document.body.append(probe);
-  const found = getComputedStyle(probe).color;
-  probe.remove();
-  return found;
-}
 
 export function Chart({ samples, look }: { samples: Sample[]; look: string }) {
   const box = useRef<HTMLDivElement>(null);

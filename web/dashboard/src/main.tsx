@@ -8,11 +8,12 @@ import { ConfigPage } from "./pages/config";
 import { Faults } from "./pages/faults";
 import { Now } from "./pages/now";
 import { People } from "./pages/people";
+import { Spend } from "./pages/spend";
 import { ErrorText } from "./parts";
 import { chooseLanguage, firstLanguage, lang, words } from "./words";
 import type { Lang } from "./words";
 
-const PAGES = ["now", "faults", "agents", "people", "config"] as const;
+const PAGES = ["now", "faults", "agents", "spend", "people", "config"] as const;
 type Page = (typeof PAGES)[number];
 
 const THEME = "koboshi-theme";
@@ -134,6 +135,8 @@ function Shown({ page, look }: { page: Page; look: string }) {
       return <Faults />;
     case "agents":
       return <Agents />;
+    case "spend":
+      return <Spend look={look} />;
     case "people":
       return <People />;
     case "config":

@@ -150,7 +150,7 @@ const en = {
   sessions: "Sessions",
   sessionsEmpty: "No conversation is connected.",
   sessionsEmptyWhy: "Sessions are conversations over WebSocket that survive their connections. Try one with koboshi serve --chat.",
-  tenant: "Key",
+  tenant: "Tenant",
   connections: "Connections",
   turn: "A turn runs here",
   nodes: "Nodes",
@@ -166,7 +166,7 @@ const en = {
   thisNode: "this one",
   keys: "Keys",
   keysEmpty: "Clients need no key here.",
-  keysEmptyWhy: "On this machine every program may call. To give each client a key of its own, add its SHA-256 to the config:",
+  keysEmptyWhy: "On this machine every program may call. This gives a client a key of its own, with a budget; the config keeps its SHA-256 alone:",
   check: "What check says",
   checkGood: "The config can be used.",
   checkBad: (n: number) => (n === 1 ? "1 problem: the gateway goes on with the config that it has." : `${n} problems: the gateway goes on with the config that it has.`),
@@ -189,6 +189,46 @@ const en = {
   yes: "yes",
   no: "no",
   none: "none",
+  spend: "Spend",
+  spendReading: "Reading what was spent…",
+  spendDays: (from: string, to: string, zone: string) => (from === to ? `${day(from)}, days of ${zone}` : `${day(from)} to ${day(to)}, days of ${zone}`),
+  spendSpan: "Which days",
+  spendSpans: { today: "Today", week: "Last 7 days", days30: "Last 30 days", month: "This month" } as Record<string, string>,
+  spendBy: "Add up by",
+  spendBys: { key: "Key", model: "Model", route: "Route", agent: "Agent", day: "Day" } as Record<string, string>,
+  spendRows: "Where it went",
+  spendEmpty: "Nothing was spent in these days.",
+  spendEmptyWhy: "Every attempt is counted with the tokens that its provider states. Send a first request:",
+  cost: "Cost",
+  listPrices: "list prices times the tokens that providers stated",
+  unknown: "unknown",
+  unpriced: (n: string) => `without ${n} tokens whose price is not known`,
+  tokens: "Tokens",
+  tokensWhy: (input: string, output: string) => `${input} sent, ${output} received`,
+  input: "Tokens sent",
+  outputTokens: "Received",
+  spendAttempts: "Attempts",
+  spendAttemptsWhy: "answers of providers, also those that no client got",
+  estimated: (n: string) => `the tokens of ${n} that broke off are estimated`,
+  lostCost: "Lost to retries",
+  lostWhy: (n: string) => `${n} attempts whose answer no client got`,
+  lesserCost: "Lesser answers",
+  lesserWhy: "what simpler models cost when a chain was spent",
+  costByDay: "Cost by day",
+  dearestDay: (day: string, cost: string) => `The dearest day is ${day} with ${cost}.`,
+  total: "Total",
+  budgets: "Budgets",
+  periods: { day: "today", month: "this month" } as Record<string, string>,
+  budgetOf: (key: string, period: string) => `${key}, ${period}`,
+  budgetSpent: (spent: string, limit: string, share: string) => `${spent} of ${limit} (${share})`,
+  budgetRenews: (time: string) => `Renews on ${time}.`,
+  budgetOver: (time: string) => `Spent: requests with this key are refused until ${time}.`,
+  budgetNone: "no limit",
+  perMinute: (n: string) => `${n} a minute`,
+  rateLimit: "Requests",
+  allowedRoutes: "Routes",
+  everything: "all",
+  today: (faults: string) => `${faults} today, of all gateways`,
 };
 
 type Words = typeof en;
@@ -341,7 +381,7 @@ const ja: Words = {
   sessions: "セッション",
   sessionsEmpty: "接続中の会話はありません。",
   sessionsEmptyWhy: "セッションとは、接続が切れても続く WebSocket の会話です。koboshi serve --chat で試せます。",
-  tenant: "キー",
+  tenant: "テナント",
   connections: "接続数",
   turn: "ここで処理中",
   nodes: "ノード",
@@ -357,7 +397,7 @@ const ja: Words = {
   thisNode: "このゲートウェイ",
   keys: "キー",
   keysEmpty: "ここではクライアントのキーは不要です。",
-  keysEmptyWhy: "このマシンのすべてのプログラムが利用できます。クライアントごとにキーを発行するには、その SHA-256 を設定に追加してください。",
+  keysEmptyWhy: "このマシンのすべてのプログラムが利用できます。次のコマンドで、予算付きのキーをクライアントごとに発行できます。設定に残るのは SHA-256 だけです。",
   check: "check の結果",
   checkGood: "設定は有効です。",
   checkBad: (n) => `問題が ${n} 件あります。ゲートウェイは現在の設定で動き続けます。`,
@@ -380,6 +420,46 @@ const ja: Words = {
   yes: "はい",
   no: "いいえ",
   none: "なし",
+  spend: "費用",
+  spendReading: "費用を読み込んでいます…",
+  spendDays: (from, to, zone) => (from === to ? `${day(from)}（${zone} の日付）` : `${day(from)}〜${day(to)}（${zone} の日付）`),
+  spendSpan: "期間",
+  spendSpans: { today: "今日", week: "過去 7 日間", days30: "過去 30 日間", month: "今月" },
+  spendBy: "集計の単位",
+  spendBys: { key: "キー", model: "モデル", route: "ルート", agent: "エージェント", day: "日" },
+  spendRows: "内訳",
+  spendEmpty: "この期間の利用はありません。",
+  spendEmptyWhy: "すべての試行を、プロバイダーが示したトークン数で集計します。最初のリクエストを送ってみてください。",
+  cost: "費用",
+  listPrices: "プロバイダーが示したトークン数と定価による計算",
+  unknown: "不明",
+  unpriced: (n) => `単価が不明な ${n} トークンを除く`,
+  tokens: "トークン",
+  tokensWhy: (input, output) => `送信 ${input}、受信 ${output}`,
+  input: "送信トークン",
+  outputTokens: "受信",
+  spendAttempts: "試行",
+  spendAttemptsWhy: "プロバイダーの回答数（クライアントに届かなかったものを含む）",
+  estimated: (n) => `途切れた ${n} 件のトークン数は推定値`,
+  lostCost: "再試行で失われた分",
+  lostWhy: (n) => `クライアントに届かなかった試行 ${n} 件`,
+  lesserCost: "代替の回答",
+  lesserWhy: "ターゲットが尽きたときに簡易モデルが答えた分",
+  costByDay: "日ごとの費用",
+  dearestDay: (day, cost) => `最も費用がかかった日は ${day}（${cost}）です。`,
+  total: "合計",
+  budgets: "予算",
+  periods: { day: "今日", month: "今月" },
+  budgetOf: (key, period) => `${key}（${period}）`,
+  budgetSpent: (spent, limit, share) => `${limit} のうち ${spent}（${share}）`,
+  budgetRenews: (time) => `${time} に更新されます。`,
+  budgetOver: (time) => `使い切りました。${time} まで、このキーのリクエストは拒否されます。`,
+  budgetNone: "制限なし",
+  perMinute: (n) => `毎分 ${n} 件`,
+  rateLimit: "リクエスト",
+  allowedRoutes: "ルート",
+  everything: "すべて",
+  today: (faults) => `今日 ${faults} 件（全ゲートウェイ）`,
 };
 
 export type Lang = "en" | "ja";
@@ -436,6 +516,22 @@ const locale = () => (lang === "ja" ? "ja-JP" : "en-GB");
 export const number = (n: number) => new Intl.NumberFormat(locale()).format(n);
 export const rate = (n: number) => new Intl.NumberFormat(locale(), { maximumFractionDigits: n < 10 ? 1 : 0 }).format(n);
 
+export const percent = (share: number) => new Intl.NumberFormat(locale(), { style: "percent", maximumFractionDigits: 0 }).format(share);
+
+/** An amount with as many digits as it needs: a request costs a fraction of a cent. A currency that no one knows is written behind it. */
+export function money(units: number, currency: string): string {
+  const digits = units !== 0 && Math.abs(units) < 1 ? 4 : 2;
+  const form = { minimumFractionDigits: 2, maximumFractionDigits: digits };
+  try {
+    return new Intl.NumberFormat(locale(), { ...form, style: "currency", currency, currencyDisplay: "narrowSymbol" }).format(units);
+  } catch {
+    return `${new Intl.NumberFormat(locale(), form).format(units)} ${currency}`;
+  }
+}
+
+/** A day, whatever the zone of the browser. */
+export const day = (at: string) => new Intl.DateTimeFormat(locale(), { month: "short", day: "numeric", timeZone: "UTC" }).format(new Date(`${at}T00:00:00Z`));
+
 /** The hour of today, else with its day. */
 export function time(at: string | number, now = Date.now()): string {
   const date = new Date(at);
@@ -443,6 +539,9 @@ export function time(at: string | number, now = Date.now()): string {
   const hour = { hour: "2-digit", minute: "2-digit", second: "2-digit" } as const;
   return new Intl.DateTimeFormat(locale(), isToday ? hour : { month: "short", day: "numeric", ...hour }).format(date);
 }
+
+/** The same to the minute, always with its day. */
+export const moment = (at: string) => new Intl.DateTimeFormat(locale(), { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }).format(new Date(at));
 
 /** A length of time, in its two largest units. */
 export function span(ms: number): string {

@@ -8,7 +8,7 @@ import { openGateway } from "./gateway.mjs";
 const binary = process.env.KOBOSHI;
 const skip = binary ? false : "no gateway was named";
 const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
-const PAGES = ["now", "faults", "agents", "people", "config"];
+const PAGES = ["now", "faults", "agents", "spend", "people", "config"];
 /** One target falls each time, the next one answers. The breaker stays out of it, so that a fall can be repeated. */
 const ROUTES = "language: en\nproviders: {shaky: {kind: sim}}\nbreaker: {preset: consecutive, consecutive_failures: 254}\nroutes:\n  assistant: [shaky/fail-503, sim/ok]\n  lost: [shaky/fail-503]\n  paid: [shaky/quota, sim/ok]\n";
 /** SHA-256 of `test`. */
@@ -21,9 +21,9 @@ before(async () => {
 after(() => browser?.close());
 
 /** A gateway and its page; the page must end without an error, a violation or a request to elsewhere. */
-function dashboard(what, run, { config = ROUTES, command = "serve", locale = "en-US", ...looks } = {}) {
+function dashboard(what, run, { config = ROUTES, command = "serve", locale = "en-US", files = {}, ...looks } = {}) {
   test(what, { skip, timeout: 90_000 }, async () => {
-    const gateway = await openGateway(binary, config, command);
+    const gateway = await openGateway(binary, config, command, files);
     const context = await browser.newContext({ locale, viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...looks });
     try {
       const page = await openPage(context, `${gateway.origin}/koboshi/`);
@@ -150,7 +150,7 @@ dashboard("every page speaks Japanese and English", async ({ gateway, page }) =>
   await says(page, "すべて正常に動いています");
   assert.equal(await page.getAttribute("html", "lang"), "ja");
   await gateway.chat("assistant");
-  const titles = ["すべて正常", "障害", "管理しているエージェントはありません", "ノード", "check の結果"];
+  const titles = ["すべて正常", "障害", "管理しているエージェントはありません", "内訳", "ノード", "check の結果"];
   for (const [index, name] of PAGES.entries()) {
     await goTo(page, name);
     await says(page, titles[index]);
@@ -286,3 +286,54 @@ dashboard("agents: what runs, what it writes, stopped and started by clicking", 
   await confirm(page);
   await state("running");
 }, { command: "up", config: `${ROUTES}agents:\n  talker:\n    command: [sh, -c, "echo line from the agent; exec sleep 1000"]\n    projects: [site]\n    survives: false\n` });
+
+/** A price that one request feels: `sim/ok` has it, the other targets have none. */
+const PRICED = { "models.yaml": "prices: [{match: sim/ok, input: 100000, output: 200000}]\n" };
+/** SHA-256 of `laptop` and of `intern`: the budget of one is spent with its first request. */
+const SPENDING = `${WITH_KEY}models_file: models.yaml
+spend: {currency: EUR}
+keys:
+  laptop: {sha256: 5eec0dc419aa8337bf725f026fda9c78c1cb1c642eeaff9d6e1112f37783e942, rate: 600, budget: {month: 1000000}}
+  intern: {sha256: fbb5a0ea9135737942534281418105e440b23376baa51e59e375f3a1a5c61963, routes: [assistant], budget: {day: 1}}
+`;
+
+dashboard("what was spent: by key, model and day, with budgets, and what no one knows the price of", async ({ gateway, page }) => {
+  const bearer = (key) => ({ authorization: `Bearer ${key}` });
+  await page.fill("input[name=key]", "test");
+  await page.press("input[name=key]", "Enter");
+  await goTo(page, "spend");
+  await says(page, "Nothing was spent in these days.");
+  for (const [key, model] of [["laptop", "assistant"], ["laptop", "assistant"], ["intern", "assistant"]]) assert.equal(await gateway.chat(model, bearer(key)), 200);
+  assert.equal(await gateway.chat("assistant", bearer("intern")), 429, "its budget is spent");
+  const read = async (by) => (await fetch(`${gateway.origin}/koboshi/spend?by=${by}`, { headers: bearer("test") })).json();
+  const { total, rows } = await read("key");
+  const euros = (units) => new Intl.NumberFormat("en-GB", { style: "currency", currency: "EUR", currencyDisplay: "narrowSymbol", minimumFractionDigits: 2, maximumFractionDigits: units < 1 ? 4 : 2 }).format(units);
+  await until(page, (cost) => document.querySelector(".tiles dd")?.textContent === cost, euros(total.cost));
+  const line = (name) => page.locator(`.spend tbody tr:has(th:text-is("${name}"))`).innerText();
+  for (const { name, cost } of rows) assert.ok((await line(name)).includes(euros(cost)), name);
+  await says(page, "Spent: requests with this key are refused until");
+  assert.equal(await page.locator(".meter.bad").count(), 1);
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => window.axe.run(document));
+  assert.deepEqual(violations.map(({ id }) => id), []);
+  await page.click(".choices button >> text=Model");
+  await until(page, () => document.querySelector(".spend thead th").textContent === "Model");
+  assert.ok((await line("sim/ok")).includes(euros(total.cost)));
+  await page.click(".choices button >> text=Day");
+  await until(page, () => document.querySelector(".spend thead th").textContent === "Day");
+  await page.waitForSelector(".chart canvas");
+  await page.selectOption("main select", "today");
+  await until(page, () => document.querySelector(".chart") === null);
+  await goTo(page, "people");
+  const keys = page.locator("section[aria-labelledby=keys-title]");
+  await until(page, () => document.querySelector("section[aria-labelledby=keys-title]")?.innerText.includes("600 a minute"));
+  await until(page, () => document.querySelector("section[aria-labelledby=keys-title]")?.innerText.includes("this month:"));
+  assert.ok((await keys.innerText()).includes("today: "));
+}, { config: SPENDING, files: PRICED });
+
+dashboard("tokens without a price are unknown, and not free", async ({ gateway, page }) => {
+  await gateway.chat("assistant");
+  await goTo(page, "spend");
+  await until(page, () => document.querySelector(".tiles dd")?.textContent === "unknown");
+  await says(page, "whose price is not known");
+});

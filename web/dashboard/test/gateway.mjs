@@ -14,12 +14,13 @@ async function freePort() {
   return port;
 }
 
-export async function openGateway(binary, config, command = "serve") {
+export async function openGateway(binary, config, command = "serve", files = {}) {
   const folder = mkdtempSync(join(tmpdir(), "koboshi-dashboard-"));
   const address = `127.0.0.1:${await freePort()}`;
   const file = join(folder, "koboshi.yaml");
   const configure = (text) => writeFileSync(file, text);
   configure(config);
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   let running;
   const start = async () => {
     let said = "";

@@ -50,7 +50,7 @@ try {
     }
     await page.screenshot({ path: `${out}/${name}-now.png`, fullPage: true });
     await page.screenshot({ path: `${out}/${name}-now-fold.png` });
-    for (const to of ["faults", "agents", "people", "config"]) {
+    for (const to of ["faults", "agents", "spend", "people", "config"]) {
       await go(to);
       await page.waitForTimeout(700);
       await page.screenshot({ path: `${out}/${name}-${to}.png` });
@@ -69,7 +69,7 @@ try {
     await empty.fill("input[name=key]", "test");
     await empty.press("input[name=key]", "Enter");
     await empty.waitForSelector("nav");
-    for (const to of ["now", "faults", "agents"]) {
+    for (const to of ["now", "faults", "agents", "spend", "people"]) {
       await empty.click(`nav a[href="#/${to}"]`);
       await empty.waitForTimeout(500);
       await empty.screenshot({ path: `${out}/${name}-empty-${to}.png` });

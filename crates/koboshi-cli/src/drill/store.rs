@@ -89,6 +89,17 @@ impl Store for FailingStore {
         Err(self.refused("write"))
     }
 
+    fn note_swap(
+        &self,
+        _: &str,
+        _: Option<&[u8]>,
+        _: &[u8],
+        _: Duration,
+        _: Timestamp,
+    ) -> Result<bool, StoreError> {
+        Err(self.refused("write"))
+    }
+
     fn sessions(&self) -> &dyn Sessions {
         self.memory.sessions()
     }

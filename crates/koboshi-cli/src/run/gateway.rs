@@ -31,7 +31,7 @@ pub(crate) fn choose(
     if asked == OFF || !kind.gateway.is_known() {
         return plain(None);
     }
-    let found = if asked == AUTO { answering(config) } else { Some(base_of(asked)) };
+    let found = if asked == AUTO { listening(config) } else { Some(base_of(asked)) };
     let Some(address) = found else { return plain(None) };
     let told = |id, name, value: &str, kept: Option<String>| Chosen {
         notice: Some((id, vec![("address", address.clone()), (name, value.to_owned())])),
@@ -40,9 +40,16 @@ pub(crate) fn choose(
     if let Some(missing) = kind.gateway.missing(environment) {
         return told("run-gateway-needs", "variable", missing, None);
     }
+    if asked == AUTO && !config.keys.is_empty() {
+        return told("run-gateway-wants-keys", "vendor", "", None);
+    }
     if asked == AUTO && !can_serve(kind, config) {
         let vendor = kind.vendor.as_deref().unwrap_or_default();
         return told("run-gateway-without-key", "vendor", vendor, None);
+    }
+    // The gateway would use its own key in place of the login, and another account would pay.
+    if asked == AUTO && !config.serve.passthrough && kind.gateway.signs_in(environment) {
+        return told("run-gateway-login", "variable", &kind.gateway.user_keys.join(", "), None);
     }
     if asked != AUTO && !is_open(asked) {
         return told("run-gateway-silent", "vendor", "", Some(address.clone()));
@@ -57,8 +64,13 @@ pub(crate) fn base_of(address: &str) -> String {
 
 /// The gateway of this config, if it answers. It would refuse a command without one of its keys.
 pub(crate) fn answering(config: &Config) -> Option<String> {
+    if config.keys.is_empty() { listening(config) } else { None }
+}
+
+/// The gateway of this config, if it answers, whatever it wants of its clients.
+fn listening(config: &Config) -> Option<String> {
     let address = reachable(config.serve.listen);
-    (config.keys.is_empty() && answers(address)).then(|| format!("http://{address}"))
+    answers(address).then(|| format!("{}://{address}", config.serve.scheme()))
 }
 
 /// Whether the gateway of this config has something for programs of this kind: a provider with a key of its own, a route, or the way through

@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 use koboshi::classify::Classifier;
 use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi::redact::Redactor;
-use koboshi::supervise::Ladder;
+use koboshi::supervise::{Ladder, WatchPolicy};
 use koboshi_config::Config;
 use koboshi_store::{Ledger, LedgerOptions};
 use koboshi_supervisor::folder::Refusal;
@@ -55,6 +55,22 @@ const PARKED: u8 = 69;
 /// How long to wait for the store at the beginning and at the end.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A length of time, or none.
+#[derive(Debug, Clone, Copy)]
+struct Limit(Option<Duration>);
+
+impl Limit {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text == "off" {
+            return Ok(Self(None));
+        }
+        let length = state::length(text).filter(|length| !length.is_zero());
+        length.map(|length| Self(Some(length))).ok_or_else(|| {
+            format!("`{text}` is not a length of time: write it like 30s, 45m, 2h or 1d, or `off`")
+        })
+    }
+}
+
 /// Whether a session is continued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Resume {
@@ -84,6 +100,12 @@ pub(crate) struct RunArgs {
     /// Longest cooldown that is waited for
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_length)]
     patience: Duration,
+    /// Longest run: after it the command is stopped, and started again as after a failure that may pass
+    #[arg(long, value_name = "TIME|off", default_value = "off", value_parser = Limit::parse)]
+    limit_run: Limit,
+    /// Longest time in which it may say nothing but that it waits for the network (codex); after it the command is stopped in the same way
+    #[arg(long, value_name = "TIME|off", default_value = "10m", value_parser = Limit::parse)]
+    limit_offline: Limit,
     /// What happens to the session of a command that is started again
     #[arg(long, value_enum, default_value = "auto")]
     resume: Resume,
@@ -161,6 +183,7 @@ fn task(args: &RunArgs, config: &Config, runs: PathBuf, say: &Say) -> Result<Tas
         label,
         tries: args.tries,
         patience: args.patience,
+        limits: WatchPolicy { run: args.limit_run.0, silent: None, offline: args.limit_offline.0 },
         resume: args.resume == Resume::Auto,
         runs,
         environment,

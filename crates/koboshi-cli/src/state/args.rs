@@ -1,5 +1,6 @@
 //! The command line of `status`, `resume`, `cool` and `journal`.
 
+use clap::builder::TypedValueParser as _;
 use clap::{ArgGroup, Args, ValueEnum};
 use jiff::civil::Date;
 use koboshi::key::{KeyError, ScopeKey, ScopeLevel};
@@ -22,6 +23,16 @@ Examples:
 
 Exit status: 0 available, 1 something is in cooldown, parked or open, 2 the store or the gateway cannot be read,
 or no target has this key.";
+
+pub(crate) const TOP_EXAMPLES: &str = "\
+Examples:
+  koboshi top --url http://127.0.0.1:4141         a running gateway: also requests a second, and what it never writes down
+  koboshi top                                     the store alone, as `koboshi status` reads it
+  koboshi top --format json                       one reading, for programs; it needs no terminal
+
+Keys: q ends it, the arrows choose a line, tab goes to the next list. What is known of the chosen line stands below the lists.
+
+Exit status: 0 ended, 2 this is no terminal, or (with --format json) the store or the gateway cannot be read. A gateway that is away is asked again.";
 
 pub(crate) const RESUME_EXAMPLES: &str = "\
 Examples:
@@ -146,6 +157,15 @@ pub(crate) struct StatusArgs {
     pub(crate) key: Option<ScopeKey>,
     #[command(flatten)]
     pub(crate) state: StateArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TopArgs {
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    /// Print one reading instead of drawing
+    #[arg(long, value_name = "FORMAT", value_parser = clap::builder::PossibleValuesParser::new(["json"]).map(|_| Format::Json))]
+    pub(crate) format: Option<Format>,
 }
 
 #[derive(Debug, Args)]

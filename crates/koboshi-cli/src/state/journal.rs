@@ -21,8 +21,8 @@ use crate::{Exit, Failure, clock};
 
 /// Kinds of entries that are no names of errors.
 const KINDS: &[&str] = &[
-    "aside", "degrade", "differs", "guard_note", "guard_stop", "idle", "recovered", "rescued", "stopped",
-    "succeeded", "supervisor",
+    "aside", "degrade", "differs", "guard_note", "guard_stop", "idle", "recovered", "reload", "rescued",
+    "restart", "start", "started", "stop", "stopped", "succeeded", "supervisor",
 ];
 /// Entries in which a kind is looked for.
 const EXAMINED: usize = 10_000;
@@ -113,10 +113,13 @@ fn line(out: &mut impl Write, say: &Say, entry: &Entry, widest: usize) -> io::Re
     let (time, what, text) =
         (say.time(entry.at), word_for(entry.what, say), plain(&in_zone(&entry.text, say)));
     let gap = widest.saturating_sub(width(&what));
+    let rule = entry.data.as_ref().and_then(|data| data.get("rule")).and_then(|rule| rule.as_str());
+    let rule = rule.map(|rule| format!("{}  ", say.text("agent-rule", &[("rule", &plain(rule))])));
+    let (rule, node) = (rule.unwrap_or_default(), &entry.node);
     writeln!(
         out,
-        "{QUIET}{time}{QUIET:#}  {what}{:gap$}  {STRONG}{words}{STRONG:#}  {text}  {QUIET}{}{QUIET:#}",
-        "", entry.node
+        "{QUIET}{time}{QUIET:#}  {what}{:gap$}  {STRONG}{words}{STRONG:#}  {text}  {QUIET}{rule}{node}{QUIET:#}",
+        ""
     )
 }
 

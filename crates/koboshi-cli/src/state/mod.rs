@@ -1,4 +1,4 @@
-//! The commands for the stored state: `status`, `resume`, `cool`, `journal`.
+//! The commands for the stored state: `status`, `top`, `resume`, `cool`, `journal`.
 //!
 //! They work on the store itself, a file or Redis, or ask a running gateway (`--url`); their output is the same. They block: an operator
 //! waits for the answer and wants to know that it is written. Orders of operators are written to the journal.
@@ -11,6 +11,7 @@ mod say;
 mod source;
 mod spend;
 mod status;
+mod top;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ pub(crate) use remote::Gateway;
 pub(crate) use say::plain;
 pub(crate) use spend::run as spend;
 pub(crate) use status::run as status;
+pub(crate) use top::run as top;
 
 /// The `--store` that cannot be shared.
 const MEMORY: &str = "memory";
@@ -283,7 +285,7 @@ fn url_of(config: &Config) -> String {
         IpAddr::V6(ip) if ip.is_unspecified() => listen.set_ip(Ipv6Addr::LOCALHOST.into()),
         _ => {}
     }
-    format!("http://{listen}")
+    format!("{}://{listen}", config.serve.scheme())
 }
 
 fn is_redis(place: &str) -> bool {

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use koboshi::key::ScopeKey;
+use koboshi::notice::ChannelState;
 use koboshi_config::words::Text;
 use koboshi_gateway::{KnownKeys, LogPiece, Presence, Remote, SpendQuery, SpendReport, paths};
 use koboshi_report::phrase::Lang;
 use koboshi_store::{Entry, Query, Row, Unreadable};
 use koboshi_supervisor::keep::Action;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::source::Status;
@@ -29,6 +31,9 @@ struct StatusAnswer {
     rows: Vec<Row>,
     unreadable: Vec<UnreadableAnswer>,
     gateways: Vec<Presence>,
+    /// An older gateway does not say it.
+    #[serde(default)]
+    channels: Vec<ChannelState>,
     trouble: Option<String>,
 }
 
@@ -82,6 +87,11 @@ impl Gateway {
         Ok(Self { remote: remote.in_language(lang.name()) })
     }
 
+    /// What stands at a path of its admin API.
+    pub(super) fn ask<T: DeserializeOwned>(&self, path: &str) -> Result<T, Failure> {
+        Ok(self.remote.get(path)?)
+    }
+
     /// What the agents of its process do, if it keeps any.
     pub(super) fn agents(&self) -> Option<Value> {
         let mut answer = self.remote.get::<Value>(paths::AGENTS).ok()?;
@@ -119,6 +129,7 @@ impl Gateway {
             rows: answer.rows,
             unreadable: unreadable.map(|one| Unreadable { slot: one.slot, why: one.why }).collect(),
             gateways: answer.gateways,
+            channels: answer.channels,
             kept_in: Some(answer.store),
             trouble: answer.trouble,
         })

@@ -3,6 +3,7 @@
 use jiff::{Timestamp, Zoned};
 use koboshi::key::{ScopeKey, ScopeLevel};
 use koboshi_config::Config;
+use koboshi_config::config::Language;
 use koboshi_report::phrase::{Lang, Phrases};
 use koboshi_report::when;
 use std::path::PathBuf;
@@ -29,6 +30,22 @@ impl Say {
         let phrases = Phrases::new().map_err(|error| Failure::new(error.to_string()))?;
         let now = args.now.clone().unwrap_or_else(clock::now);
         Ok(Self { phrases, lang: args.lang.get(config), now, flags: flags_of(args) })
+    }
+
+    /// A reader of tests.
+    #[cfg(test)]
+    pub(super) fn at(lang: Lang, now: Zoned) -> Self {
+        Self { phrases: Phrases::new().unwrap(), lang, now, flags: String::new() }
+    }
+
+    /// The same language, as the config's type.
+    pub(super) fn language(&self) -> Language {
+        if self.lang == Lang::Ja { Language::Ja } else { Language::En }
+    }
+
+    /// A length of time.
+    pub(super) fn countdown(&self, length: Duration) -> String {
+        self.phrases.countdown(self.lang, length)
     }
 
     pub(super) fn text(&self, id: &str, args: &[(&str, &str)]) -> String {

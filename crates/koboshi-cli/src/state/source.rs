@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use koboshi::cooldown::Cooldown;
 use koboshi::gate::Holds;
 use koboshi::key::ScopeKey;
+use koboshi::notice::ChannelState;
 use koboshi_config::Config;
 use koboshi_config::config::Language;
 use koboshi_config::words::Text;
@@ -13,7 +14,9 @@ use koboshi_gateway::{
     KnownKeys, Presence, SpendQuery, SpendReport, gateways, is_in_force, known, known_now, known_to,
     retention,
 };
-use koboshi_store::{Entry, EntryKind, Named, Query, Record, Row, Slot, Store, Unreadable, standing};
+use koboshi_store::{
+    Entry, EntryKind, Named, Query, Record, Row, Slot, Store, Unreadable, notices, standing,
+};
 
 use super::{Where, exists, open, remote};
 use crate::settings::UNSET;
@@ -34,6 +37,8 @@ pub(super) struct Status {
     pub(super) rows: Vec<Row>,
     pub(super) unreadable: Vec<Unreadable>,
     pub(super) gateways: Vec<Presence>,
+    /// How the channels of notices fare.
+    pub(super) channels: Vec<ChannelState>,
     /// The store of the gateway.
     pub(super) kept_in: Option<String>,
     /// Why the store of a gateway cannot be read.
@@ -167,7 +172,8 @@ impl StoreSource {
         let gateways = gateways(&**store, now)?;
         let known = self.known_now(&**store, &gateways, now)?;
         rows.retain(|row| is_in_force(row, &gateways, &known));
-        Ok(Status { rows, unreadable: loaded.unreadable, gateways, ..Status::default() })
+        let channels = notices::channels(&**store, now)?;
+        Ok(Status { rows, unreadable: loaded.unreadable, gateways, channels, ..Status::default() })
     }
 
     fn spend(&self, query: SpendQuery, now: Timestamp) -> Result<SpendReport, Failure> {

@@ -4,9 +4,11 @@ use std::io::{self, Write};
 
 use anstream::{stderr, stdout};
 use anstyle::{AnsiColor, Style};
+use jiff::Timestamp;
 use koboshi::breaker::Why;
 use koboshi::cooldown::Class;
 use koboshi::key::{ScopeKey, ScopeLevel};
+use koboshi::notice::ChannelState;
 use koboshi_gateway::{Meaning, Presence};
 use koboshi_store::{Row, RowState};
 use serde_json::{Value, json};
@@ -20,6 +22,9 @@ use super::source::{Source, Status};
 use crate::args::Format;
 use crate::supervise::{lines, rows};
 use crate::{Exit, Failure, settings};
+
+/// How many gateways one line names.
+const MAX_NAMED: usize = 20;
 
 const BAD: Style = AnsiColor::Red.on_default().bold();
 const WARN: Style = AnsiColor::Yellow.on_default().bold();
@@ -67,6 +72,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
                 "rows": status.rows,
                 "unreadable": unreadable.map(|one| json!({"slot": one.slot, "why": one.why})).collect::<Vec<Value>>(),
                 "gateways": status.gateways,
+                "channels": status.channels,
                 "trouble": status.trouble,
             });
             if let (Some(agents), Value::Object(fields)) = (agents, &mut document) {
@@ -113,7 +119,7 @@ fn text(
     status: &Status,
 ) -> io::Result<()> {
     let mut out = stdout().lock();
-    let Status { rows, unreadable, gateways, kept_in, trouble } = status;
+    let Status { rows, unreadable, gateways, channels, kept_in, trouble } = status;
     if !source.exists() {
         // A place that was named may be misspelt: all may be well elsewhere, or not.
         let words = if is_named {
@@ -141,6 +147,14 @@ fn text(
     if let Some(why) = trouble {
         writeln!(out, "{WARN}!{WARN:#} {}", say.text("status-trouble", &[("why", &plain(why))]))?;
     }
+    // A channel that works needs no line.
+    for one in channels.iter().filter(|one| key.is_none() && (one.trouble.is_some() || one.dropped > 0)) {
+        channel(&mut out, say, one)?;
+    }
+    if let Some(differing) = configs(gateways, say.now.timestamp()).filter(|_| key.is_none()) {
+        let words = say.text("status-configs-differ", &[("gateways", &plain(&differing))]);
+        writeln!(out, "{WARN}!{WARN:#} {words}")?;
+    }
     let read = match kept_in {
         Some(store) => {
             let store = plain(&say.store_place(store));
@@ -153,6 +167,35 @@ fn text(
         }
     };
     writeln!(out, "\n{QUIET}{read}{QUIET:#}")
+}
+
+/// A channel of notices that does not get them.
+fn channel(out: &mut impl Write, say: &Say, state: &ChannelState) -> io::Result<()> {
+    let name = plain(&state.channel);
+    let waiting = say.text("status-channel", &[("channel", &name), ("count", &state.waiting.to_string())]);
+    writeln!(out, "{WARN}! {waiting}{WARN:#}")?;
+    let last = match state.last_sent {
+        Some(at) => say.text("status-channel-last", &[("time", &say.time(at))]),
+        None => say.text("status-channel-never", &[]),
+    };
+    let lost = (state.dropped > 0)
+        .then(|| say.text("status-channel-lost", &[("count", &state.dropped.to_string())]));
+    let next = state.next.map(|next| say.text("status-channel-next", &[("time", &say.time(next))]));
+    let said: Vec<String> = std::iter::once(last).chain(lost).chain(next).collect();
+    writeln!(out, "    {}", said.join(" · "))?;
+    match &state.trouble {
+        Some(why) => writeln!(out, "    {QUIET}│ {}{QUIET:#}", plain(why)),
+        None => Ok(()),
+    }
+}
+
+/// The gateways that run, each with the digits of its config, where those differ.
+fn configs(gateways: &[Presence], now: Timestamp) -> Option<String> {
+    let running = gateways.iter().filter(|gateway| gateway.is_running(now));
+    let named: Vec<_> = running.filter_map(|one| Some((one.config.as_deref()?, &one.address))).collect();
+    let differ = named.iter().any(|(config, _)| named.first().is_some_and(|(first, _)| first != config));
+    let shown = named.iter().take(MAX_NAMED).map(|(config, address)| format!("{address} ({config})"));
+    differ.then(|| shown.collect::<Vec<_>>().join(", "))
 }
 
 /// What is said where nothing is known against any target. That targets are available would promise an answer that no process gives while no

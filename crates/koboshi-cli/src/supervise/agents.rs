@@ -21,7 +21,7 @@ use super::when;
 /// The agents of a config, and what their accounts allow.
 /// `gateway` is the one of this config: for agents that have chosen no other, and that it can serve.
 pub(crate) fn settings(config: &Config, gateway: &GatewayChoice) -> Result<Settings, Failure> {
-    Ok(Settings { agents: of(config, gateway)?, rooms: rooms(config)? })
+    Ok(Settings { agents: of(config, gateway)?, rooms: rooms(config)?, restart_for: Vec::new() })
 }
 
 fn of(config: &Config, gateway: &GatewayChoice) -> Result<Vec<Agent>, Failure> {

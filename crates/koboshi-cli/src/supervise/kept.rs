@@ -25,7 +25,8 @@ impl KeptAgents for Kept {
             AgentOrder::Restart => Action::Restart,
             AgentOrder::Reload => Action::Reload,
         };
-        let order = Order { action, agent: agent.map(str::to_owned) };
+        // The gateway notes who asked.
+        let order = Order { is_noted: true, ..Order::new(action, agent.map(str::to_owned)) };
         let away = |why: String| AgentsError::Away(why);
         let answer = ask(&self.runs, &order).map_err(|error| away(error.to_string()))?;
         let answer = answer.ok_or_else(|| away("it is not running".to_owned()))?;

@@ -39,8 +39,8 @@ pub(crate) struct LogsArgs {
     /// Which run: 1 is the newest, 2 the one before it
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
     run: u32,
-    /// How to print: `json` is one object with the lines of the run
-    #[arg(long, value_enum, default_value = "text", conflicts_with = "follow")]
+    /// How to print: `json` is one object with the lines of the run; with --follow one object for each line as it comes, and one at the end
+    #[arg(long, value_enum, default_value = "text")]
     format: Format,
     #[command(flatten)]
     place: SupervisorArgs,
@@ -102,11 +102,20 @@ impl Source {
 pub(crate) fn run(args: &LogsArgs) -> Result<Exit, Failure> {
     let mut source = Source::open(args)?;
     let mut out = anstream::stdout().lock();
+    let is_json = args.format == Format::Json;
     let mut lines: Vec<String> = Vec::new();
+    // A line that is not whole yet.
+    let mut begun = String::new();
     let mut place: Option<String> = None;
     loop {
         let piece = source.read(place.as_deref())?;
-        if args.format == Format::Json {
+        if is_json && args.follow {
+            begun.push_str(&piece.text);
+            let whole = begun.rfind('\n').map_or(0, |end| end + 1);
+            let rest = begun.split_off(whole);
+            begun.lines().try_for_each(|line| writeln!(out, "{}", json!({"line": line})))?;
+            begun = rest;
+        } else if is_json {
             lines.extend(piece.text.lines().map(str::to_owned));
         } else {
             out.write_all(piece.text.as_bytes())?;
@@ -116,8 +125,13 @@ pub(crate) fn run(args: &LogsArgs) -> Result<Exit, Failure> {
             continue;
         }
         if !args.follow || piece.over {
-            if args.format == Format::Json {
-                let LogPiece { agent, ended, .. } = piece;
+            let LogPiece { agent, ended, .. } = piece;
+            if is_json && args.follow {
+                if !begun.is_empty() {
+                    writeln!(out, "{}", json!({"line": begun}))?;
+                }
+                writeln!(out, "{}", json!({"agent": agent, "run": args.run, "over": ended}))?;
+            } else if is_json {
                 writeln!(out, "{}", json!({"agent": agent, "run": args.run, "over": ended, "lines": lines}))?;
             }
             return Ok(Exit::Good);

@@ -1,37 +1,43 @@
 //! `koboshi supervise` and the commands for its agents: `start`, `stop`, `restart`, `reload`, `logs`.
 
 mod agents;
+mod follow;
 mod kept;
 mod logs;
+mod metrics;
 mod orders;
 mod place;
 mod when;
 
 use std::cell::RefCell;
 use std::io::Write;
-use std::path::Path;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use koboshi::classify::Classifier;
-use koboshi_config::config::Language;
-use koboshi_config::file::locate;
-use koboshi_config::reload::{Reload, Reloader};
-use koboshi_config::words::words;
+use koboshi_config::Config;
+use koboshi_config::words::{Text, words};
+use koboshi_gateway::Reach;
 use koboshi_notify::{Notifications, Tone};
 use koboshi_store::{Ledger, LedgerOptions};
 use koboshi_supervisor::Knowledge;
-use koboshi_supervisor::keep::{Agent, GatewayChoice, KeepError, Reloaded, SupervisorInputs, keep};
+use koboshi_supervisor::keep::{
+    Agent, AgentMeters, GatewayChoice, KeepError, Reloaded, SupervisorInputs, keep,
+};
 use koboshi_supervisor::spawn::own_binary;
 
 use crate::args::{ConfigFileArgs, LangArgs};
 use crate::notify::surroundings;
 use crate::run::gateway::answering;
 use crate::say::Say;
-use crate::{Exit, Failure, clock, experts, rules, state};
+use crate::{Exit, Failure, clock, rules, shell, state};
+
+use follow::AgentsFollower;
 
 pub(crate) use agents::settings;
+pub(crate) use follow::restart_for;
 pub(crate) use kept::Kept;
 pub(crate) use logs::{EXAMPLES as LOGS_EXAMPLES, LogsArgs, run as logs};
 pub(crate) use orders::{
@@ -59,6 +65,9 @@ pub(crate) struct SuperviseArgs {
     /// The store: a file or `redis://…` [default: from the config, else the file of this user]
     #[arg(long, value_name = "PLACE", env = "KOBOSHI_STORE", hide_env_values = true)]
     store: Option<String>,
+    /// Serve metrics of the agents at /metrics of this address, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
     #[command(flatten)]
     config: ConfigFileArgs,
     #[command(flatten)]
@@ -91,33 +100,31 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
         .on_a_fleet(state::is_fleet(args.store.as_deref(), &config));
     let classifier = Classifier::new(rules::load(&config.rules)?, clock::zones());
     let say = Say::new(args.lang.get(&config))?;
-    let notices =
-        Notifications::start(surroundings(&store, node.to_string(), say.lang, Arc::new(log_line)), &config)?;
+    let around = surroundings(&store, node.to_string(), say.lang, flags(args, &config), Arc::new(log_line));
+    let notices = Notifications::start(around, &config)?;
     // Asked at each start: a gateway that is started later serves too, and the absence of one restarts no agent.
     let in_use = RefCell::new(config.clone());
     let settings = agents::settings(&config, &GatewayChoice::Asked)?;
-    let reloader = reloader(args.config.file.as_deref(), &say)?;
-    let mut reload = |now: bool| {
-        let check = if now { Reloader::check_now } else { Reloader::poll };
-        match reloader.as_ref().map(check) {
-            Some(Reload::Changed(config)) => match agents::settings(&config, &GatewayChoice::Asked) {
-                Ok(settings) => {
-                    if let Err(error) = notices.adopt(&config) {
-                        log_line(Tone::Warning, &format!("notices cannot be sent: {error}"));
-                    }
-                    in_use.replace(config.as_ref().clone());
-                    Reloaded::New(settings)
-                }
-                Err(failure) => Reloaded::Refused(failure.text(Language::En).to_owned()),
-            },
-            Some(Reload::Bad(problems)) => Reloaded::Refused(problems.to_string()),
-            _ => match reloader.as_ref().filter(|_| now).and_then(Reloader::problems) {
-                // Told before, and still so for the one who asks.
-                Some(problems) => Reloaded::Refused(problems.to_string()),
-                None => Reloaded::Same,
-            },
+    let by_flag = args.store.is_some();
+    let mut follower = AgentsFollower::new(&config, args.config.file.as_deref(), by_flag, &say)?;
+    let mut reload = |now: bool| match follower.follow(now) {
+        None => Reloaded::Same,
+        Some(Err(why)) => Reloaded::Refused(why),
+        Some(Ok((config, settings))) => {
+            if let Err(error) = notices.adopt(&config) {
+                log_line(Tone::Warning, &format!("notices cannot be sent: {error}"));
+            }
+            in_use.replace(config);
+            Reloaded::New(settings)
         }
     };
+    let meters = Arc::new(AgentMeters::default());
+    if let Some(at) = args.metrics {
+        let page = metrics::serve(at, Arc::clone(&meters)).map_err(|error| no_metrics(at, &error))?;
+        // Where standard error is gone, no one reads it.
+        let said = say.text("supervise-metrics", &[("place", &format!("http://{page}/metrics"))]);
+        let _ = writeln!(std::io::stderr().lock(), "koboshi: {said}");
+    }
     let kept = keep(SupervisorInputs {
         begun: &mut |agents| announce(&say, agents),
         settings,
@@ -128,8 +135,7 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
         zone: clock::now().time_zone().clone(),
         binary: own_binary(),
         gateway: &|| answering(&in_use.borrow()),
-        // Without a gateway there is no page of metrics.
-        meters: Arc::default(),
+        meters,
         log: &mut |line| {
             // A log that cannot be written stops no agent.
             let _ = writeln!(std::io::stderr().lock(), "{line}");
@@ -140,6 +146,27 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
     kept.map(|()| Exit::Good).map_err(|error| not_kept(&error))
 }
 
+/// The flags that lead a command to the store of this supervisor, from any folder where that can be said.
+fn flags(args: &SuperviseArgs, config: &Config) -> String {
+    match state::reach(args.store.as_deref(), config) {
+        Reach::Usual => String::new(),
+        Reach::Flags(flags) => flags,
+        // There is no gateway to ask; a password in an address is not repeated.
+        Reach::Url => {
+            let file = args.config.file.as_ref().map(|path| path.display().to_string());
+            shell::flags([("--store", args.store.clone()), ("--config", file)])
+        }
+    }
+}
+
+/// Why there is no page of metrics.
+fn no_metrics(at: SocketAddr, error: &std::io::Error) -> Failure {
+    Failure::of(Text::new(
+        format!("the metrics cannot be served at {at}: {error}"),
+        format!("{at} でメトリクスを公開できません: {error}"),
+    ))
+}
+
 /// A line of the notices, as the supervisor writes its own.
 fn log_line(tone: Tone, text: &str) {
     let level = if tone == Tone::Info { "INFO" } else { "WARNING" };
@@ -147,20 +174,12 @@ fn log_line(tone: Tone, text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "[{level}] {text}");
 }
 
-/// Follows the config file, where there is one.
-fn reloader(file: Option<&Path>, say: &Say) -> Result<Option<Reloader>, Failure> {
-    let lookup = |name: &str| std::env::var(name).ok();
-    let Some(path) = locate(file, &lookup) else { return Ok(None) };
-    let reloader = Reloader::asking(experts::ALL, path, Box::new(lookup));
-    reloader.map(Some).map_err(|problems| Failure::new(problems.show(say.language())))
-}
-
 /// Why agents are not kept.
 pub(crate) fn not_kept(error: &KeepError) -> Failure {
     match error {
         KeepError::Owned(runs) => {
             let runs = std::path::absolute(runs).unwrap_or_else(|_| runs.clone());
-            Failure::of(koboshi_config::words::Text::new(
+            Failure::of(Text::new(
                 format!(
                     "another supervisor keeps these agents already: it has their runs in {}",
                     runs.display()

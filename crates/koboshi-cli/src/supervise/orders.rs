@@ -101,11 +101,15 @@ pub(crate) fn reload(args: &ReloadArgs) -> Result<Exit, Failure> {
     } else if let Some(why) = why {
         writeln!(anstream::stderr().lock(), "koboshi: {}", say.text("reload-refused", &[("why", why)]))?;
     } else {
-        for what in ["added", "removed", "restarted", "changed"] {
+        for what in ["added", "removed", "restarted", "changed", "restart_for"] {
             let names = said.get(what).and_then(Value::as_array).into_iter().flatten();
             let names: Vec<&str> = names.filter_map(Value::as_str).collect();
             if !names.is_empty() {
-                writeln!(out, "{}", say.text(&format!("reload-{what}"), &[("names", &names.join(", "))]))?;
+                writeln!(
+                    out,
+                    "{}",
+                    say.text(&format!("reload-{}", what.replace('_', "-")), &[("names", &names.join(", "))])
+                )?;
             }
         }
         writeln!(out, "{}", say.text("reload-done", &[]))?;
@@ -116,7 +120,7 @@ pub(crate) fn reload(args: &ReloadArgs) -> Result<Exit, Failure> {
 /// The state of the agents of a store's supervisor; none where none runs.
 pub(crate) fn rows(store: Option<&str>, config: &koboshi_config::Config) -> Option<Value> {
     let runs = state::runs_folder(store, config).ok()?;
-    let order = Order { action: Action::Status, agent: None };
+    let order = Order::new(Action::Status, None);
     ask(&runs, &order).ok()??.get("agents").cloned()
 }
 

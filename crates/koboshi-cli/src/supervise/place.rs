@@ -74,7 +74,7 @@ impl Supervisor {
     pub(super) fn order(&self, action: Action, agent: Option<&str>) -> Result<Value, Failure> {
         match self {
             Self::Local(runs) => {
-                let order = Order { action, agent: agent.map(str::to_owned) };
+                let order = Order::new(action, agent.map(str::to_owned));
                 ask(runs, &order)?.ok_or_else(no_supervisor)
             }
             Self::Remote(gateway) => gateway.order_agents(action, agent),

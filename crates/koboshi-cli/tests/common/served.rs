@@ -164,7 +164,7 @@ fn spawn(
     let mut child = Running::start(command.envs(environment.iter().copied()).stderr(Stdio::piped()));
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
-    if !first.contains("http://") {
+    if !first.contains("://") {
         child.wait().unwrap();
         assert!(first.contains("cannot listen"), "{first}");
         return None;

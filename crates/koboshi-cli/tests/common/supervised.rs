@@ -71,7 +71,7 @@ impl Home {
         self.start(&["serve", "--listen", "127.0.0.1:0"])
     }
 
-    fn start(&self, args: &[&str]) -> Supervisor {
+    pub(crate) fn start(&self, args: &[&str]) -> Supervisor {
         let (config, store) = (self.config(), self.store());
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path("log")).unwrap();
         let mut command = koboshi(args);

@@ -28,6 +28,7 @@ use crate::words::{Text, text, tr, words};
 pub(crate) fn check(config: &Config, walk: &mut Walk<'_>, sim: fn(&str) -> Option<Mistake>) -> Vec<Problem> {
     let mut found = contradictions(walk);
     found.extend(prefix_without_server(config, walk));
+    found.extend(half_of_tls(config, walk));
     found.extend(rate_without_length(walk));
     found.extend(open_without_keys(config, walk));
     found.extend(hashes_twice(config, walk));
@@ -47,6 +48,7 @@ pub(crate) fn warn(config: &Config, walk: &Walk<'_>, unset: fn(&str) -> Vec<&'st
     found.extend(wide_names(config, walk));
     found.extend(agents::warn(config, walk));
     found.extend(embeddings::warn(config, walk));
+    found.extend(notify::warn(config, walk));
     found
 }
 
@@ -132,6 +134,27 @@ fn prefix_without_server(config: &Config, walk: &Walk<'_>) -> Option<Problem> {
         "`store.redis` を設定するか、`prefix` を削除してください",
     );
     Some(walk.problem(&prefix.at, prefix.spot, message.into(), Some(hint.into())))
+}
+
+/// A certificate without its key, or a key without its certificate.
+fn half_of_tls(config: &Config, walk: &Walk<'_>) -> Option<Problem> {
+    let (certificate, key) = ("serve.tls.certificate", "serve.tls.key");
+    let (given, lacking) = match (&config.serve.tls.certificate, &config.serve.tls.key) {
+        (Some(_), None) => (certificate, key),
+        (None, Some(_)) => (key, certificate),
+        _ => return None,
+    };
+    if walk.failed(lacking, "") {
+        return None;
+    }
+    let given = walk.given(given, "")?;
+    let shown = &given.at.shown;
+    let message = text!(
+        "`{shown}` alone does not turn TLS on: `{lacking}` is missing",
+        "`{shown}` だけでは TLS は有効になりません。`{lacking}` がありません"
+    );
+    let hint = text!("set `{lacking}` too", "`{lacking}` も設定してください");
+    Some(walk.problem(&given.at, given.spot, message, Some(hint)))
 }
 
 fn rate_without_length(walk: &mut Walk<'_>) -> Option<Problem> {

@@ -4,8 +4,6 @@
 //! cannot read and other sites cannot send. A change that a browser sends, by such a session or on this machine without any key, must come
 //! from the gateway's own page and carry the token that only this page can read.
 
-use std::net::SocketAddr;
-
 use http::Method;
 use http::header::{CACHE_CONTROL, COOKIE, HeaderName, ORIGIN, SET_COOKIE};
 use koboshi_wire::http1::Fields;
@@ -21,7 +19,7 @@ use crate::reply::refusal::Refusal;
 use crate::route::auth::is_key;
 use crate::route::plan::Plan;
 use crate::shared::disclosure::Disclosure;
-use crate::shared::locality::{is_operator, is_own_page};
+use crate::shared::locality::{Client, is_operator, is_own_page};
 use crate::shared::state::SharedState;
 use crate::shared::visitors::{MAX_AGE, is_token};
 
@@ -44,16 +42,15 @@ pub(super) enum Access {
 }
 
 /// How this caller is let in.
-pub(super) fn of(state: &SharedState, plan: &Plan, peer: SocketAddr, head: &Head) -> Access {
+pub(super) fn of(state: &SharedState, plan: &Plan, client: Client, headers: &Fields) -> Access {
     if let Some(key) = plan.config.admin.sha256.as_deref() {
-        if is_operator(plan, peer, head) {
+        if is_operator(plan, client, headers) {
             return Access::Key;
         }
-        let token =
-            cookie(plan, &head.fields).and_then(|cookie| state.visitors.token(&cookie, key, state.now()));
+        let token = cookie(plan, headers).and_then(|cookie| state.visitors.token(&cookie, key, state.now()));
         return token.map_or(Access::No, Access::Session);
     }
-    if is_operator(plan, peer, head) {
+    if is_operator(plan, client, headers) {
         Access::Local(state.visitors.local_token().unwrap_or_default().to_owned())
     } else {
         Access::No
@@ -166,7 +163,9 @@ pub(super) async fn change(admin: &AdminRequest<'_>, request: &Request) -> Resul
     };
     let body = serde_json::to_vec(&visitor).map_err(|_| Refusal::internal())?;
     let mut heading = reply::head(200, "application/json", admin.context, &Disclosure::default());
-    let is_secure = headers.text(ORIGIN).is_some_and(|origin| origin.starts_with("https://"));
+    // A proxy that the config does not name may still end TLS: the browser knows.
+    let is_page_secure = headers.text(ORIGIN).is_some_and(|origin| origin.starts_with("https://"));
+    let is_secure = admin.client.is_secure || is_page_secure;
     let secure = if is_secure { "; Secure" } else { "" };
     let name = cookie_name(admin.plan);
     let set = format!(

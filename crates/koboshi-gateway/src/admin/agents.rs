@@ -120,7 +120,7 @@ pub(super) async fn order(request: &AdminRequest<'_>, order: AgentsOrder) -> Res
         let (agent, project) = agent.split_once('/')?;
         ScopeKey::agent(agent, project).ok()
     });
-    let data = json!({"from": request.peer.ip(), "request": &*request.context.id});
+    let data = json!({"from": request.client.address, "request": &*request.context.id});
     request.core.state.note(EntryKind::Operator, action.name(), key.as_ref(), text, data);
     Ok(answer)
 }

@@ -85,7 +85,7 @@ pub(super) fn breakers(request: &AdminRequest<'_>, order: &BreakerOrder) -> Resu
         state.order_breaker(target, order.action.mode());
         let text = format!("{}: {} by an operator", target.name, order.action.name());
         let data =
-            json!({"target": &*target.name, "from": request.peer.ip(), "request": &*request.context.id});
+            json!({"target": &*target.name, "from": request.client.address, "request": &*request.context.id});
         state.note(EntryKind::Operator, order.action.name(), target.scopes.target.as_ref(), text, data);
     }
     Ok(TargetList { targets: meant.iter().map(|target| view(state, target)).collect() })
@@ -256,6 +256,6 @@ fn resume_target(state: &SharedState, target: &Target, wall: Timestamp) -> bool 
 }
 
 fn note(request: &AdminRequest<'_>, key: &ScopeKey, kind: &str, text: String) {
-    let data = json!({"from": request.peer.ip(), "request": &*request.context.id});
+    let data = json!({"from": request.client.address, "request": &*request.context.id});
     request.core.state.note(EntryKind::Operator, kind, Some(key), text, data);
 }

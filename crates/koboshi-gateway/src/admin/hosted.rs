@@ -110,6 +110,6 @@ async fn call<R: Send + 'static>(
 }
 
 fn note(request: &AdminRequest<'_>, kind: &str, text: String) {
-    let data = json!({"from": request.peer.ip(), "request": &*request.context.id});
+    let data = json!({"from": request.client.address, "request": &*request.context.id});
     request.core.state.note(EntryKind::Operator, kind, None, text, data);
 }

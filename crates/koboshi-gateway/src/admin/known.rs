@@ -88,6 +88,35 @@ impl KnownKeys {
         self.targets.dedup();
     }
 
+    /// Each route whose targets are all known, with its targets: their names, and all keys that stop them. A link whose model a client
+    /// names counts where the route itself is such a name.
+    #[must_use]
+    pub fn routes(&self) -> Vec<(String, Vec<(String, Vec<ScopeKey>)>)> {
+        let mut routes: Vec<_> = self
+            .routes
+            .iter()
+            .filter_map(|(name, chain)| {
+                let chain: Option<Vec<_>> =
+                    chain.iter().map(|link| self.targets_of(&link.replace("{model}", name))).collect();
+                Some((name.clone(), chain?.concat()))
+            })
+            .collect();
+        routes.sort();
+        routes.dedup();
+        routes
+    }
+
+    /// The targets of a link, one for each API key; none where it is not known.
+    fn targets_of(&self, link: &str) -> Option<Vec<(String, Vec<ScopeKey>)>> {
+        let of_link = |scopes: &&Scopes| {
+            scopes.target.is_some() && scopes.model.as_ref().is_some_and(|model| model.name() == link)
+        };
+        let keys = |scopes: &Scopes| scopes.cooldown_keys().chain(&scopes.limits).cloned().collect();
+        let found: Vec<_> =
+            self.targets.iter().filter(of_link).map(|scopes| (link.to_owned(), keys(scopes))).collect();
+        (!found.is_empty()).then_some(found)
+    }
+
     /// Adds the keys of a store's records. A cooldown that only an operator wrote and that is over proves nothing: it may be a mistyped
     /// name.
     pub fn add_records(&mut self, records: &[Named], now: Timestamp) {

@@ -25,7 +25,6 @@ pub(crate) mod spend_reports;
 mod status;
 mod targets;
 
-use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -47,6 +46,7 @@ use crate::request::body::{is_json, read_body};
 use crate::route::plan::Plan;
 use crate::shared::context::RequestContext;
 use crate::shared::core_state::CoreState;
+use crate::shared::locality::Client;
 
 /// Longer orders are refused.
 const MAX_ORDER_BYTES: usize = 64 * 1024;
@@ -62,7 +62,7 @@ struct AdminRequest<'d> {
     core: &'d CoreState,
     plan: &'d Plan,
     context: &'d RequestContext,
-    peer: SocketAddr,
+    client: Client,
     access: access::Access,
     /// The session of the dashboard that lets the caller in.
     session: Option<String>,
@@ -73,12 +73,12 @@ pub(crate) async fn handle(
     core: &CoreState,
     plan: &Plan,
     context: &RequestContext,
-    peer: SocketAddr,
+    client: Client,
     request: &Request,
 ) -> ResponseFuture {
-    let access = access::of(&core.state, plan, peer, &request.head);
+    let access = access::of(&core.state, plan, client, &request.head.fields);
     let session = access::session_of(&access, plan, &request.head.fields);
-    let admin = AdminRequest { core, plan, context, peer, access, session };
+    let admin = AdminRequest { core, plan, context, client, access, session };
     let answered = answer(&admin, request).await;
     answered.unwrap_or_else(|refusal| immediate_error(refusal.reply(&core.state, plan, context)))
 }

@@ -8,7 +8,7 @@ pub(super) use crate::reply::endpoints::OPENAPI;
 /// Every path below this one belongs to operators.
 pub(crate) const ROOT: &str = "/koboshi";
 /// Every target and its health.
-pub(super) const TARGETS: &str = "/koboshi/targets";
+pub const TARGETS: &str = "/koboshi/targets";
 /// Forces breakers open or closed.
 pub(super) const BREAKERS: &str = "/koboshi/breakers";
 /// Begins and ends cooldowns.
@@ -32,7 +32,7 @@ pub(super) const CONFIG: &str = "/koboshi/config";
 /// Who looks; and signs in or out.
 pub(super) const SESSION: &str = "/koboshi/session";
 /// The gateway at a glance.
-pub(super) const OVERVIEW: &str = "/koboshi/overview";
+pub const OVERVIEW: &str = "/koboshi/overview";
 /// Sessions in memory.
 pub(super) const SESSIONS: &str = "/koboshi/sessions";
 /// What `koboshi check` says.

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use koboshi_config::Config;
 use koboshi_config::schema::in_effect;
 use koboshi_store::{Node, Row, Store, StoreError};
 use serde::de::DeserializeOwned;
@@ -26,16 +27,21 @@ use crate::shared::state::SharedState;
 const TICK: Duration = Duration::from_millis(250);
 /// A gateway reports at least once in this many ticks.
 const TICKS_PER_REPORT: u32 = 40;
-/// A gateway checks once in this many ticks whether others came.
+/// A gateway checks once in this many ticks whether others came, and more seldom the more there are: what the store carries for it grows
+/// with their number, and not with its square.
 const TICKS_PER_COUNT: u32 = 4;
+/// Each so many gateways add as much to that pause.
+const GATEWAYS_PER_PAUSE: usize = 50;
+/// Of more gateways than this, a sample is asked whether it runs.
+const MAX_ASKED: usize = 50;
 /// A gateway that has not reported for this long is not running, or cannot reach the store.
 const MAX_SILENCE: Duration = Duration::from_secs(30);
 /// How long a start waits for its first report.
 const FIRST_REPORT_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long a gateway that is gone stays listed.
 const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-/// How many gateways are listed.
-const MAX_GATEWAYS: usize = 200;
+/// How many gateways are listed; those that are gone make room first.
+const MAX_GATEWAYS: usize = 1_200;
 
 const LIST: &str = "gateways";
 const FAILED: &str = "the thread that reports this gateway to its store failed and goes on";
@@ -191,14 +197,66 @@ impl Reports {
     }
 }
 
-/// A few digits of the config in force, without what differs between machines.
+/// A few digits of the config in force, without what differs between machines. A key with its default adds nothing, so that another release,
+/// which has other keys, gets the same digits for the same file.
 fn config_digits(plan: &Plan) -> String {
     let mut shown = in_effect(&plan.config);
     if let Some(serve) = shown.get_mut("serve").and_then(Value::as_object_mut) {
         serve.remove("listen");
     }
-    let hash = Sha256::digest(shown.to_string().as_bytes());
+    let differs = beyond(&shown, Some(&in_effect(&Config::default())));
+    let hash = Sha256::digest(differs.unwrap_or_default().to_string().as_bytes());
     hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What of a config is not as in the defaults.
+fn beyond(shown: &Value, default: Option<&Value>) -> Option<Value> {
+    match (shown, default) {
+        (shown, Some(default)) if shown == default => None,
+        (Value::Object(shown), default) => {
+            let fields = shown.iter().filter_map(|(name, value)| {
+                Some((name.clone(), beyond(value, default.and_then(|default| default.get(name)))?))
+            });
+            let fields: serde_json::Map<_, _> = fields.collect();
+            (!fields.is_empty()).then_some(Value::Object(fields))
+        }
+        (Value::Null, None) => None,
+        (shown, _) => Some(shown.clone()),
+    }
+}
+
+/// As many as there is room for, in their order: those that run before all others, then those that reported last.
+fn newest(mut there: Vec<(bool, Timestamp, String)>, room: usize) -> Vec<String> {
+    let excess = there.len().saturating_sub(room);
+    let mut order: Vec<_> = there.iter().map(|(runs, at, _)| (*runs, *at)).collect();
+    order.sort_unstable();
+    let mut drop = order.into_iter().take(excess).collect::<Vec<_>>();
+    there.retain(|(runs, at, _)| match drop.iter().position(|one| *one == (*runs, *at)) {
+        Some(place) => {
+            drop.swap_remove(place);
+            false
+        }
+        None => true,
+    });
+    there.into_iter().map(|(_, _, node)| node).collect()
+}
+
+/// Some of a list, at even distances: their share that runs is that of all, about.
+fn sample(listed: &[String], own: &str) -> Vec<String> {
+    let others: Vec<_> = listed.iter().filter(|node| *node != own).cloned().collect();
+    let step = others.len().div_ceil(MAX_ASKED).max(1);
+    others.into_iter().step_by(step).collect()
+}
+
+/// The place of one of several nodes by the share of a sample that runs.
+fn place(listed: &[String], own: &str, asked: usize, running: usize) -> (u32, u32) {
+    let others = listed.iter().filter(|node| *node != own);
+    let (all, before) =
+        others.fold((0, 0), |(all, before), node| (all + 1, before + usize::from(node.as_str() < own)));
+    let of = |count: usize| (count * running).checked_div(asked).unwrap_or_default();
+    let narrow = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    let nodes = narrow(of(all)).saturating_add(1);
+    (narrow(of(before)).min(nodes - 1), nodes)
 }
 
 struct Reporter {
@@ -209,6 +267,8 @@ struct Reporter {
     checked: Option<(Arc<Plan>, u64, usize)>,
     /// The gateways that were listed when they were counted last.
     counted: Vec<String>,
+    /// How many checks for others are still left out.
+    skipped: usize,
     ticks: u32,
 }
 
@@ -224,7 +284,15 @@ impl Reporter {
             stopped: false,
             config: None,
         };
-        Self { state, presence, known: KnownKeys::default(), checked: None, counted: Vec::new(), ticks: 0 }
+        Self {
+            state,
+            presence,
+            known: KnownKeys::default(),
+            checked: None,
+            counted: Vec::new(),
+            skipped: 0,
+            ticks: 0,
+        }
     }
 
     fn tick(&mut self) {
@@ -256,20 +324,32 @@ impl Reporter {
 
     /// Finds the place of this gateway among those that run: after a rest each lets its requests follow at a pace that their number decides.
     fn count(&mut self, always: bool) -> Result<(), StoreError> {
+        if self.skipped > 0 {
+            self.skipped -= 1;
+            return Ok(());
+        }
         let (store, now) = (&*self.state.store, self.state.wall());
         let listed = nodes(store, now)?;
-        if !always && listed == self.counted {
+        self.skipped = listed.len() / GATEWAYS_PER_PAUSE;
+        if !always && self.skipped == 0 && listed == self.counted {
             return Ok(());
         }
         let own = &self.presence.node;
-        let (mut rank, mut running) = (0_u32, 1_u32);
-        for node in listed.iter().filter(|node| *node != own) {
-            if read::<Presence>(store, &of(node), now)?.is_some_and(|other| other.is_running(now)) {
-                running = running.saturating_add(1);
-                rank = rank.saturating_add(u32::from(node < own));
+        let mut asked = sample(&listed, own);
+        let sampled = asked.len();
+        let mut there = Vec::with_capacity(sampled);
+        for node in asked.drain(..) {
+            if read::<Presence>(store, &of(&node), now)?.is_some_and(|other| other.is_running(now)) {
+                there.push(node);
             }
         }
-        self.state.reopenings.set_place(rank, running);
+        // Of a few, all were asked, and their place is exact.
+        let is_exact = sampled + 1 >= listed.len();
+        let (rank, nodes) = match is_exact {
+            true => place(&there, own, there.len(), there.len()),
+            false => place(&listed, own, sampled, there.len()),
+        };
+        self.state.reopenings.set_place(rank, nodes);
         self.counted = listed;
         Ok(())
     }
@@ -296,14 +376,13 @@ impl Reporter {
         if !nodes.contains(&self.presence.node) {
             let mut there = Vec::new();
             for node in nodes {
-                if store.note_get(&of(&node), now)?.is_some() {
-                    there.push(node);
+                if let Some(presence) = read::<Presence>(store, &of(&node), now)? {
+                    there.push((presence.is_running(now), presence.at, node));
                 }
             }
-            nodes = there;
+            nodes = newest(there, MAX_GATEWAYS - 1);
             nodes.push(self.presence.node.clone());
-            let oldest = nodes.len().saturating_sub(MAX_GATEWAYS);
-            write(store, LIST, &nodes.get(oldest..).unwrap_or_default(), now)?;
+            write(store, LIST, &nodes, now)?;
         }
         // A store that was emptied or replaced has lost the keys too.
         let known_by = known_by(&self.presence.node);
@@ -317,5 +396,50 @@ impl Reporter {
         self.presence.stopped = true;
         // If the store is unreachable, the gateway stays listed as one that stopped reporting.
         let _ = self.report();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn gateways_that_are_gone_make_room_for_those_that_run() {
+        let there = vec![
+            (true, at(1), "a".to_owned()),
+            (false, at(9), "b".to_owned()),
+            (false, at(5), "c".to_owned()),
+            (true, at(2), "d".to_owned()),
+        ];
+        assert_eq!(newest(there.clone(), 4), ["a", "b", "c", "d"]);
+        assert_eq!(newest(there.clone(), 3), ["a", "b", "d"]);
+        assert_eq!(newest(there, 2), ["a", "d"]);
+    }
+
+    #[test]
+    fn a_thousand_gateways_know_their_number_by_a_sample() {
+        let listed: Vec<String> = (0..1_000).map(|nth| format!("node-{nth:04}")).collect();
+        let asked = sample(&listed, "node-0500");
+        assert!(asked.len() <= MAX_ASKED && asked.len() > MAX_ASKED / 2);
+        let running = asked.iter().filter(|node| node.as_str() < "node-0800").count();
+        let (rank, nodes) = place(&listed, "node-0500", asked.len(), running);
+        assert!((760..=840).contains(&nodes) && (380..=420).contains(&rank), "{rank} of {nodes}");
+        assert_eq!(place(&[], "alone", 0, 0), (0, 1));
+        let few = ["a".to_owned(), "c".to_owned()];
+        assert_eq!(place(&few, "b", 2, 2), (1, 3));
+    }
+
+    #[test]
+    fn a_key_with_its_default_does_not_tell_two_configs_apart() {
+        let older = serde_json::json!({"gate": {"stagger": "50ms"}});
+        let newer = serde_json::json!({"gate": {"stagger": "50ms", "novel": true}, "more": {"x": null}});
+        assert_eq!(beyond(&older, Some(&older)), None);
+        assert_eq!(beyond(&newer, Some(&newer)), None);
+        let changed = serde_json::json!({"gate": {"stagger": "1s", "novel": true}, "more": {"x": null}});
+        assert_eq!(beyond(&changed, Some(&newer)), Some(serde_json::json!({"gate": {"stagger": "1s"}})));
     }
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use koboshi_store::{Ledger, Named, Record, Row, RowState, Slot, Store, standing};
+use koboshi::notice::ChannelState;
+use koboshi_store::{Ledger, Named, Record, Row, RowState, Slot, Store, notices, standing};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -42,6 +43,9 @@ pub(super) struct Status {
     /// The processes that share the store and have reported.
     #[schema(value_type = Vec<GatewayView>)]
     gateways: Vec<Presence>,
+    /// How the channels of notices fare.
+    #[schema(value_type = Vec<ChannelView>)]
+    channels: Vec<ChannelState>,
     /// Why the store cannot be read; the rows are then what this process knows.
     trouble: Option<String>,
 }
@@ -89,6 +93,26 @@ pub(super) struct GatewayView {
     config: Option<String>,
 }
 
+/// A channel of notices.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ChannelView {
+    channel: String,
+    /// Notices that did not arrive yet.
+    waiting: usize,
+    /// Messages that it took.
+    sent: u64,
+    /// How often it did not take one.
+    failed: u64,
+    /// Notices that were lost, and that no message has told of yet.
+    dropped: u64,
+    /// When it took one last.
+    last_sent: Option<String>,
+    /// When it is tried again, where it did not take the last one.
+    next: Option<String>,
+    /// Why it did not take the last one.
+    trouble: Option<String>,
+}
+
 /// What is in cooldown, parked, limited or open: since when, until when, why.
 #[utoipa::path(get, path = super::paths::STATUS, tag = "targets",
     responses((status = 200, description = "What cannot be used now, worst first", body = Status)))]
@@ -132,15 +156,17 @@ fn read_status(ledger: &Ledger, store: &dyn Store, own: &KnownKeys, now: Timesta
     };
     let mut rows = standing::rows(&loaded.records, now);
     let more = standing::explain(store, &mut rows).and_then(|()| presence::gateways(store, now));
-    let more = more.and_then(|found| Ok((presence::known_now(store, &found, now)?, found)));
-    let (gateways, trouble) = match more {
-        Ok((mut known, found)) => {
+    let more = more.and_then(|found| {
+        Ok((presence::known_now(store, &found, now)?, found, notices::channels(store, now)?))
+    });
+    let (gateways, channels, trouble) = match more {
+        Ok((mut known, found, channels)) => {
             // The current keys of this gateway may not be written yet.
             known.add(own.clone());
             rows.retain(|row| presence::is_in_force(row, &found, &known));
-            (found, None)
+            (found, channels, None)
         }
-        Err(error) => (Vec::new(), Some(error.to_string())),
+        Err(error) => (Vec::new(), Vec::new(), Some(error.to_string())),
     };
     let unreadable = loaded.unreadable.into_iter();
     Status {
@@ -150,6 +176,7 @@ fn read_status(ledger: &Ledger, store: &dyn Store, own: &KnownKeys, now: Timesta
         rows,
         unreadable: unreadable.map(|one| UnreadableView { slot: one.slot, why: one.why }).collect(),
         gateways,
+        channels,
         trouble,
     }
 }
@@ -164,6 +191,7 @@ impl Status {
             rows: standing::rows(&in_memory(ledger), now),
             unreadable: Vec::new(),
             gateways: Vec::new(),
+            channels: Vec::new(),
             trouble: Some(trouble),
         }
     }

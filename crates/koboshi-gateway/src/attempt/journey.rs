@@ -13,7 +13,7 @@ use koboshi::breaker::Breaker;
 use koboshi::call::{Attempt, Call, Choice, End};
 use koboshi::fault::{Fault, Kind, Scope};
 use koboshi::gate::{Cost, Gate, Reservation};
-use koboshi::remedy::Remedy;
+use koboshi::remedy::{Remedy, RemedyPolicy};
 use koboshi::time::Moment;
 use koboshi_store::{Clock, SystemClock};
 use koboshi_wire::step::Usage;
@@ -21,6 +21,7 @@ use tokio::time::sleep;
 
 pub(crate) use crate::attempt::exhausted::JourneyEnd;
 use crate::attempt::learn;
+use crate::attempt::probe;
 use crate::attempt::queue::{self, Turn};
 use crate::attempt::rescue;
 use crate::attempt::unavailable::Unavailable;
@@ -71,6 +72,11 @@ impl OpenAttempt {
             drop(first);
         }
         self.target.meters.first_content.observe(SystemClock.moment().since(self.began).as_secs_f64());
+    }
+
+    /// The body failed after this long without content.
+    pub(crate) fn failed_after(&mut self, pause: Duration) {
+        self.attempt.paused_for(pause);
     }
 }
 
@@ -141,6 +147,13 @@ impl<'j> Journey<'j> {
         self
     }
 
+    /// By a policy other than the config's.
+    pub(crate) fn by(mut self, policy: &'j RemedyPolicy, breakers: &'j [Arc<Breaker>]) -> Self {
+        let state = &self.core.state;
+        self.call = Call::new(breakers, &state.share, policy, state.seed()).until(self.context.deadline);
+        self
+    }
+
     /// Lets `changes` change the request where a target does not accept it.
     pub(crate) fn changing(mut self, changes: &'j dyn ChangeRequest) -> Self {
         self.changes = Some(changes);
@@ -175,6 +188,7 @@ impl<'j> Journey<'j> {
         loop {
             let now = self.core.state.now();
             self.bar_unavailable(now);
+            self.pass_over_dear_probes(shape, now);
             let candidate = match self.call.choose(now) {
                 Choice::Target(candidate) => candidate,
                 Choice::Pause(pause) => {
@@ -338,6 +352,11 @@ impl<'j> Journey<'j> {
         learn::report_fault(&self.core.state, self.plan, target, fault, Remedy::Stop, self.context);
     }
 
+    /// The last fault of this request.
+    pub(super) fn last_failure(&self) -> Option<&Fault> {
+        self.call.failures().last().map(|failed| &*failed.fault)
+    }
+
     /// The kind of the last fault of this request.
     pub(crate) fn last_fault(&self) -> Option<&'static str> {
         self.call.failures().last().map(|failed| failed.fault.kind.name())
@@ -374,10 +393,28 @@ impl<'j> Journey<'j> {
         }
     }
 
+    /// Defers targets that are better probed beside this request, while another one may be asked.
+    fn pass_over_dear_probes(&mut self, shape: &Shape, now: Moment) {
+        if self.targets.len() < 2 || !matches!(shape.interface, Interface::Generate(_)) {
+            return;
+        }
+        for (place, target) in self.targets.iter().enumerate() {
+            let is_left = |(other, one): (usize, &Arc<Target>)| {
+                other != place && !self.call.is_barred(other) && one.breaker.would_admit(now)
+            };
+            if target.breaker.probe_is_dear()
+                && self.targets.iter().enumerate().any(is_left)
+                && probe::is_beside(self.core, target)
+            {
+                self.call.defer(place);
+            }
+        }
+    }
+
     /// Whether other requests go before this one after a rest of the target, for longer than this.
     fn is_behind(&self, target: &Target, within: Duration) -> bool {
         let reopenings = &self.core.state.reopenings;
-        reopenings.any()
+        reopenings.concern(&target.scopes)
             && !reopenings.would_go(&target.scopes, &reopenings::policy(&self.plan.config), within)
     }
 
@@ -389,7 +426,7 @@ impl<'j> Journey<'j> {
     /// Waits for the turn of this request after a rest of the target.
     async fn wait_turn(&mut self, place: usize, target: &Target, now: Moment) -> Option<Turn> {
         let state = &self.core.state;
-        if !state.reopenings.any() {
+        if !state.reopenings.concern(&target.scopes) {
             return Some(Turn::Free);
         }
         let turn = queue::turn(state, self.plan, target, self.patience(now));

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use koboshi::cooldown::{Failure, Standing};
 use koboshi::fault::{Fault, Kind, Scope, Sub};
 use koboshi::gate::{Limit, allowances};
+use koboshi::key::ScopeKey;
 use koboshi::remedy::Remedy;
 use koboshi::wait::Clock;
 use koboshi_report::phrase::Lang;
@@ -29,6 +30,8 @@ use koboshi_wire::http1::Fields;
 const UNSTATED_LIMIT: Duration = Duration::from_secs(1);
 /// After this long an absent model is asked for again.
 const ABSENT_RETRY_AFTER: Duration = Duration::from_secs(60);
+/// After this long a token is asked for again where none could be had.
+const TOKEN_RETRY_AFTER: Duration = Duration::from_secs(10);
 /// The longest that a stated downtime or overload is obeyed: such times are often guesses.
 const MAX_DOWN: Duration = Duration::from_secs(300);
 
@@ -53,9 +56,9 @@ pub(crate) fn from_headers(state: &SharedState, target: &Target, headers: &Field
         return;
     }
     let zoned = state.zoned();
-    let now = state.now();
+    let (now, place) = (state.now(), state.reopenings.place());
     for (limit, allowance) in allowances(headers.pairs(), Clock { now: &zoned, zones: &state.zones }) {
-        target.gate.learn(limit, allowance, now);
+        target.gate.learn_share(limit, allowance, place, now);
     }
 }
 
@@ -75,7 +78,7 @@ pub(crate) fn from_fault(
     started: Timestamp,
 ) {
     report_fault(state, plan, target, fault, remedy, context);
-    apply_cooldown(state, plan, target, fault, started);
+    apply_cooldown(state, plan, target, fault, remedy, started);
 }
 
 /// Reports a failed attempt to metrics, journal and log, without consequences for the target.
@@ -154,7 +157,14 @@ pub(crate) fn local_shortage(
     state.note(EntryKind::Fault, fault.kind.name(), None, text, data);
 }
 
-fn apply_cooldown(state: &SharedState, plan: &Plan, target: &Target, fault: &Fault, started: Timestamp) {
+fn apply_cooldown(
+    state: &SharedState,
+    plan: &Plan,
+    target: &Target,
+    fault: &Fault,
+    remedy: Remedy,
+    started: Timestamp,
+) {
     let (now, wall) = (state.now(), state.wall());
     // The limits of a client's own key say nothing about ours.
     if target.is_borrowed {
@@ -179,7 +189,13 @@ fn apply_cooldown(state: &SharedState, plan: &Plan, target: &Target, fault: &Fau
             target.mark_absent_until(now.after(ABSENT_RETRY_AFTER));
         }
         Kind::ModelNotFound => {
-            out_of_use(state, target, fault, wall.checked_add(ABSENT_RETRY_AFTER).unwrap_or(wall), wall);
+            let key = target.scopes.target.as_ref();
+            out_of_use(state, key, fault, wall.checked_add(ABSENT_RETRY_AFTER).unwrap_or(wall), wall);
+        }
+        // No token can be had, or the fresh one was refused too: the others hear of it, and the next request finds out.
+        Kind::TokenExpired if plan.config.cooldown.enabled && !asks_again(remedy) => {
+            let key = target.scopes.of_scope(fault.scope);
+            out_of_use(state, key, fault, wall.checked_add(TOKEN_RETRY_AFTER).unwrap_or(wall), wall);
         }
         _ if states_cooldown(fault) => {
             let Some(key) = target.scopes.of_scope(fault.scope) else { return };
@@ -206,16 +222,21 @@ fn apply_cooldown(state: &SharedState, plan: &Plan, target: &Target, fault: &Fau
         _ if fault.advice.health => {
             if let Some(wait) = fault.wait.filter(|_| plan.config.cooldown.enabled) {
                 let latest = wall.checked_add(MAX_DOWN).unwrap_or(wall);
-                out_of_use(state, target, fault, wait.until.min(latest), wall);
+                out_of_use(state, target.scopes.target.as_ref(), fault, wait.until.min(latest), wall);
             }
         }
         _ => {}
     }
 }
 
-/// Takes a target out of use because its provider said so, also after a restart.
-fn out_of_use(state: &SharedState, target: &Target, fault: &Fault, until: Timestamp, wall: Timestamp) {
-    let Some(key) = target.scopes.target.as_ref().filter(|_| until > wall) else { return };
+/// Whether the same target is asked again.
+const fn asks_again(remedy: Remedy) -> bool {
+    matches!(remedy, Remedy::Again { .. } | Remedy::Wait { .. })
+}
+
+/// Takes a key out of use because of what its provider said, also after a restart.
+fn out_of_use(state: &SharedState, key: Option<&ScopeKey>, fault: &Fault, until: Timestamp, wall: Timestamp) {
+    let Some(key) = key.filter(|_| until > wall) else { return };
     state.ledger.update_cooldown(key, |cooldown| cooldown.rest_until(fault, until, wall));
     state.reopenings.watch(RecordKind::Cooldown, key);
     let text = format!("{key}: in cooldown until {}", in_seconds(until));

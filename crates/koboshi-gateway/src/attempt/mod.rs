@@ -5,6 +5,7 @@
 pub(crate) mod exhausted;
 pub(crate) mod journey;
 pub(crate) mod learn;
+pub(crate) mod probe;
 pub(crate) mod queue;
 pub(crate) mod rescue;
 pub(crate) mod unavailable;

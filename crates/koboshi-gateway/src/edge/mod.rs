@@ -9,7 +9,7 @@ pub(crate) mod large;
 pub(crate) mod page;
 pub(crate) mod root;
 
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ use crate::session::upgrade::Upgrade;
 use crate::shared::context::{RequestContext, RequestId, client_deadline, language, own_id};
 use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::Disclosure;
-use crate::shared::locality;
+use crate::shared::locality::{self, Client};
 use crate::shared::program::Program;
 use crate::shared::state::store_error;
 use crate::shared::trace::Trace;
@@ -62,7 +62,7 @@ pub(crate) struct PendingResponse {
 /// Reads a request and prepares its response.
 ///
 /// The request is borrowed: passing it by value from function to function would copy it each time.
-pub(crate) async fn accept(core: &Rc<CoreState>, peer: SocketAddr, request: &Request) -> PendingResponse {
+pub(crate) async fn accept(core: &Rc<CoreState>, peer: IpAddr, request: &Request) -> PendingResponse {
     let plan = core.state.plan();
     let page = page::allowed(&plan, &request.head);
     let stranger = page::check(&plan, &request.head, page.is_some());
@@ -105,13 +105,14 @@ impl PendingResponse {
 async fn answer(
     core: &Rc<CoreState>,
     plan: Arc<Plan>,
-    peer: SocketAddr,
+    peer: IpAddr,
     request: &Request,
     endpoint: Endpoint,
     stranger: Option<Refusal>,
 ) -> ResponseFuture {
     let mut context = context(core, &plan, &request.head.fields);
-    context.is_local = locality::is_local(peer, &request.head);
+    let client = Client::of(&plan.config.serve, peer, &request.head);
+    context.is_local = client.is_local;
     let vendor = || Vendor::of_client(request.head.path(), &request.head.fields);
     context.dialect = match endpoint {
         // In the error format of the client's dialect.
@@ -143,10 +144,10 @@ async fn answer(
         Endpoint::Root => root::answer(core, &context, &request.head.fields),
         Endpoint::Health => immediate_json(&context, 200, &json!({"status": "ok"})),
         Endpoint::Ready => {
-            let is_trusted = locality::may_see_metrics(&plan, peer, &request.head);
+            let is_trusted = locality::may_see_metrics(&plan, client, &request.head.fields);
             ready(core, &context, is_trusted)
         }
-        Endpoint::Metrics if !locality::may_see_metrics(&plan, peer, &request.head) => {
+        Endpoint::Metrics if !locality::may_see_metrics(&plan, client, &request.head.fields) => {
             immediate_error(Refusal::metrics().reply(&core.state, &plan, &context))
         }
         Endpoint::Metrics => {
@@ -154,7 +155,7 @@ async fn answer(
             let heading = reply::head(200, kind, &context, &Disclosure::default());
             ResponseFuture::at_once(heading, core.state.metrics().into())
         }
-        Endpoint::Admin => Box::pin(crate::admin::handle(core, &plan, &context, peer, request)).await,
+        Endpoint::Admin => Box::pin(crate::admin::handle(core, &plan, &context, client, request)).await,
         Endpoint::Models(_)
         | Endpoint::Model(_)
         | Endpoint::Generate(_)

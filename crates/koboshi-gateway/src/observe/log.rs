@@ -9,11 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use jiff::Timestamp;
 use koboshi::fault::Fault;
 use koboshi_config::gateway::LogFormat;
 use koboshi_store::{Clock, SystemClock};
 use serde_json::{Value, json};
+
+use super::otlp::logs::LogSink;
 
 /// How many lines may wait.
 const CAPACITY: usize = 4096;
@@ -37,7 +40,7 @@ impl Level {
         }
     }
 
-    const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Error => "error",
             Self::Warn => "warn",
@@ -63,6 +66,8 @@ pub(crate) struct Log {
     dropped: Arc<AtomicU64>,
     /// Gets what is serious too.
     errors: Option<Arc<Self>>,
+    /// Gets every line too; a reload may change it.
+    collector: Arc<ArcSwapOption<LogSink>>,
 }
 
 impl Log {
@@ -79,12 +84,34 @@ impl Log {
                 }
             }
         });
-        Self { queue: writer.is_ok().then_some(queue), format, max_level, dropped, errors: None }
+        Self {
+            queue: writer.is_ok().then_some(queue),
+            format,
+            max_level,
+            dropped,
+            errors: None,
+            collector: Arc::default(),
+        }
     }
 
     /// The same log, whose warnings and errors go to another one too.
     pub(crate) fn with_errors(self, errors: Self) -> Self {
         Self { errors: Some(Arc::new(errors)), ..self }
+    }
+
+    /// The same log without a collector: for what is wrong with the collector.
+    pub(crate) fn without_collector(&self) -> Self {
+        Self { collector: Arc::default(), ..self.clone() }
+    }
+
+    /// Sends lines to this collector too from now on, or to none; returns the one before.
+    pub(crate) fn collect_by(&self, sink: Option<LogSink>) -> Option<LogSink> {
+        self.collector.swap(sink.map(Arc::new)).and_then(Arc::into_inner)
+    }
+
+    /// The collector that lines are sent to.
+    pub(crate) fn collector(&self) -> Option<Arc<LogSink>> {
+        self.collector.load_full()
     }
 
     /// A log that writes nothing.
@@ -95,12 +122,15 @@ impl Log {
             max_level: Level::Error,
             dropped: Arc::default(),
             errors: None,
+            collector: Arc::default(),
         }
     }
 
     /// Whether lines of this level are written.
     pub(crate) fn is_enabled(&self, level: Level) -> bool {
-        self.writes(level) || self.errors.as_ref().is_some_and(|errors| errors.writes(level))
+        self.writes(level)
+            || self.errors.as_ref().is_some_and(|errors| errors.writes(level))
+            || self.collector.load().as_ref().is_some_and(|collector| collector.takes(level))
     }
 
     fn writes(&self, level: Level) -> bool {
@@ -111,6 +141,9 @@ impl Log {
     pub(crate) fn line(&self, level: Level, message: &str, facts: &Value) {
         if let Some(errors) = &self.errors {
             errors.line(level, message, facts);
+        }
+        if let Some(collector) = self.collector.load().as_ref().filter(|collector| collector.takes(level)) {
+            collector.put(SystemClock.wall(), level, message, facts);
         }
         if !self.writes(level) {
             return;

@@ -96,6 +96,8 @@ pub(crate) struct Meters {
     pub(crate) cache_dropped: Counter,
     /// Spans that did not reach the collector.
     pub(crate) spans_dropped: Counter,
+    /// Lines of the log that did not reach the collector.
+    pub(crate) log_lines_dropped: Counter,
 }
 
 /// The metrics of one target.
@@ -145,6 +147,7 @@ impl Meters {
             gateways: Gauge::default(),
             cache_dropped: Counter::default(),
             spans_dropped: Counter::default(),
+            log_lines_dropped: Counter::default(),
         };
         macro_rules! register {
             ($($field:ident $name:literal $help:literal $(in $unit:expr)?,)+) => {
@@ -180,6 +183,7 @@ impl Meters {
             gateways "koboshi_gateways" "Running gateways that share the store, this one included",
             cache_dropped "koboshi_cache_dropped" "Answers that were not kept in the store: too many waited for it, or it failed",
             spans_dropped "koboshi_trace_spans_dropped" "Spans that no collector got: the queue was full or the collector away",
+            log_lines_dropped "koboshi_log_lines_dropped" "Lines of the log that no collector got: the queue was full or the collector away",
         }
         Self { registry, ..meters }
     }

@@ -7,4 +7,5 @@ pub(crate) mod feed;
 pub(crate) mod log;
 pub(crate) mod meters;
 pub(crate) mod names;
+pub(crate) mod otlp;
 pub(crate) mod transition;

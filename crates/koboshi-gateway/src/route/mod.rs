@@ -12,6 +12,7 @@ pub(crate) mod credential;
 #[cfg(test)]
 mod model_facts_tests;
 pub(crate) mod plan;
+pub(crate) mod prober;
 pub(crate) mod provider;
 pub(crate) mod repeated;
 pub(crate) mod shown;

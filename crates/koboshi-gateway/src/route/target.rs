@@ -28,6 +28,7 @@ use crate::route::capability::facts_of;
 use crate::route::causes::Causes;
 use crate::route::credential::Credential;
 use crate::route::plan::{KeyUse, Plan, Provider};
+use crate::route::prober::Prober;
 use crate::route::repeated::RepeatedEvent;
 use crate::route::shown;
 use crate::route::timers::Timers;
@@ -79,6 +80,8 @@ pub(crate) struct Target {
     pub(crate) causes: Causes,
     /// How often it answered in place of a target that was not asked.
     pub(crate) rescued: RepeatedEvent,
+    /// How it is probed beside requests that others serve.
+    pub(crate) prober: Prober,
 }
 
 /// What a target keeps when the config changes.
@@ -246,6 +249,7 @@ impl Target {
             ordered: AtomicI64::new(kept.ordered),
             causes: kept.causes,
             rescued: RepeatedEvent::default(),
+            prober: Prober::default(),
         }
     }
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -29,7 +29,7 @@ use koboshi_wire::http1::out::{self, AnswerBody, CHUNK_END, LAST_CHUNK};
 const MAX_JOINED: usize = 16 * 1024;
 
 /// Serves a connection until it ends or its client is gone.
-pub(crate) async fn connection(core: Rc<CoreState>, connection: Connection, peer: SocketAddr) {
+pub(crate) async fn connection(core: Rc<CoreState>, connection: Connection, peer: IpAddr) {
     let mut requests = pin!(serve_requests(&core, &connection, peer));
     poll_fn(|context| {
         connection.register_waker(context.waker());
@@ -45,7 +45,7 @@ pub(crate) async fn connection(core: Rc<CoreState>, connection: Connection, peer
     .await;
 }
 
-async fn serve_requests(core: &Rc<CoreState>, connection: &Connection, peer: SocketAddr) -> io::Result<()> {
+async fn serve_requests(core: &Rc<CoreState>, connection: &Connection, peer: IpAddr) -> io::Result<()> {
     loop {
         let head = match poll_fn(|context| connection.poll_head(context)).await? {
             Ok(Some(head)) => head,
@@ -209,7 +209,7 @@ impl<'l> OutgoingAnswer<'l> {
     }
 }
 
-/// Sends what was kept.
+/// Sends what was kept, here and by TLS.
 fn poll_unsent(
     connection: &Connection,
     unsent: &mut VecDeque<Bytes>,
@@ -222,5 +222,5 @@ fn poll_unsent(
             unsent.pop_front();
         }
     }
-    Poll::Ready(Ok(()))
+    connection.poll_flush(context)
 }

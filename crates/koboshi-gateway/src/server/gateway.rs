@@ -27,6 +27,7 @@ use crate::observe::log::{Level, Log};
 use crate::route::answers::{Answers, AnswersError};
 use crate::route::classifier::{self, PlanClassifier};
 use crate::route::plan::{Backing, Plan, PlanError};
+use crate::server::tls::{Certificate, CertificateWatch};
 use crate::server::{Cores, listen_for};
 use crate::shared::agents::KeptAgents;
 use crate::shared::host::{Host, Reloading};
@@ -100,6 +101,9 @@ pub enum StartError {
         /// The variables to set.
         variables: Vec<&'static str>,
     },
+    /// The certificate for clients, or its key, cannot be used.
+    #[error("{0}")]
+    Certificate(String),
     /// The file of the error log cannot be written.
     #[error("log.errors.file: {file}: {1}", file = .0.display())]
     ErrorLog(PathBuf, io::Error),
@@ -174,6 +178,9 @@ pub struct Gateway {
     thread: Option<JoinHandle<()>>,
     reports: Reports,
     spending: SpendReports,
+    /// Where clients use TLS.
+    certificate: Option<Arc<Certificate>>,
+    _watch: Option<CertificateWatch>,
 }
 
 impl Gateway {
@@ -208,6 +215,7 @@ impl Gateway {
             .providers()
             .any(|provider| provider.origin.as_ref().is_some_and(|origin| origin.is_secure()));
         let tls = if tls { tls_config([]).ok() } else { None };
+        let certificate = Certificate::of(&plan.config.serve.tls).map_err(StartError::Certificate)?;
         // Before the store is opened: another gateway may use this address, and its records must not be touched.
         let socket =
             std::net::TcpListener::bind(listen).map_err(|error| StartError::Listen(listen, error))?;
@@ -222,6 +230,7 @@ impl Gateway {
         {
             return Err(StartError::Store(damage));
         }
+        let scheme = plan.config.serve.scheme();
         let state = Arc::new(SharedState::new(
             plan,
             Arc::new(ledger),
@@ -232,7 +241,7 @@ impl Gateway {
             setup.zone,
             setup.seed,
             OperatorTexts {
-                flags: setup.operator.flags(address),
+                flags: setup.operator.flags(scheme, address),
                 config: setup.operator.config().to_owned(),
             },
         ));
@@ -243,10 +252,14 @@ impl Gateway {
         state.adopt_limits();
         state.know_fixed_targets();
         state.trace_to().map_err(StartError::Plan)?;
+        state.log_to().map_err(StartError::Plan)?;
         let (stop, stopped) = watch::channel(false);
         let serving = Arc::clone(&state);
         let runtime = Builder::new_current_thread().enable_all().build().map_err(StartError::Threads)?;
-        let cores = Cores::start(&state, threads, tls.as_ref(), &stopped).map_err(StartError::Threads)?;
+        let cores = Cores::start(&state, threads, tls.as_ref(), certificate.as_ref(), &stopped);
+        let cores = cores.map_err(StartError::Threads)?;
+        let watch = |of: &Arc<Certificate>| CertificateWatch::start(Arc::clone(of), state.log.clone());
+        let watch = certificate.as_ref().map(watch).transpose().map_err(StartError::Threads)?;
         let reports = Reports::start(&state, address.to_string()).map_err(StartError::Threads)?;
         let spending = SpendReports::start(&state).map_err(StartError::Threads)?;
         let thread = std::thread::Builder::new()
@@ -258,13 +271,29 @@ impl Gateway {
             })
             .map_err(StartError::Threads)?;
         classifier::prepare(&state.plan().classifier);
-        Ok(Self { address, state, lookup: setup.lookup, stop, thread: Some(thread), reports, spending })
+        Ok(Self {
+            address,
+            state,
+            lookup: setup.lookup,
+            stop,
+            thread: Some(thread),
+            reports,
+            spending,
+            certificate,
+            _watch: watch,
+        })
     }
 
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The scheme of its address: `https` with `serve.tls`, else `http`.
+    #[must_use]
+    pub fn scheme(&self) -> &'static str {
+        if self.certificate.is_some() { "https" } else { "http" }
     }
 
     /// What answers requests.
@@ -294,6 +323,9 @@ impl Gateway {
         let mut config = config;
         // The socket is open already; another address needs a restart.
         config.serve.listen = self.state.plan().config.serve.listen;
+        if config.serve.tls.files().is_some() != self.certificate.is_some() {
+            config.serve.tls = self.state.plan().config.serve.tls.clone();
+        }
         if !config.serve.listen.ip().is_loopback() && config.keys.is_empty() {
             return Err(StartError::Open(config.serve.listen));
         }
@@ -302,9 +334,15 @@ impl Gateway {
             return Err(StartError::KeysLost);
         }
         let plan = plan(config, &self.state.zones, &*self.lookup, before.demo, Some(&before))?;
+        if let Some(certificate) = &self.certificate {
+            certificate.use_files(&plan.config.serve.tls).map_err(StartError::Certificate)?;
+        }
         self.state.adopt(plan);
         if let Err(error) = self.state.trace_to() {
             self.state.log.line(Level::Warn, "traces go where they went before", &json!({"why": error}));
+        }
+        if let Err(error) = self.state.log_to() {
+            self.state.log.line(Level::Warn, "the log goes where it went before", &json!({"why": error}));
         }
         self.state.log.line(Level::Info, "the new config is in use", &json!({}));
         self.state.note_reloading(Reloading::InUse);
@@ -350,6 +388,17 @@ impl Gateway {
         move |level, message| log.line(Level::from_name(level), message, &json!({}))
     }
 
+    /// Adds what another part of the program counts to the page of metrics. Only the first one counts.
+    pub fn add_metrics(&self, text: Box<dyn Fn() -> String + Send + Sync>) {
+        let _ = self.state.more_metrics.set(text);
+    }
+
+    /// The flags that lead an operator's command to what this gateway has learned, with a space before each.
+    #[must_use]
+    pub fn flags(&self) -> &str {
+        &self.state.operator.flags
+    }
+
     /// Logs an event, with its fields.
     pub fn inform(&self, message: &str, facts: &serde_json::Value) {
         self.state.log.line(Level::Info, message, facts);
@@ -376,6 +425,7 @@ impl Gateway {
         write_last(state, &mut self.reports, &mut self.spending);
         let took = state.now().since(began).as_secs_f64();
         state.log.line(Level::Info, &format!("stopped after {took:.1} s"), &json!({"seconds": took}));
+        state.end_log();
         state.log.flush(LOG_FLUSH_TIMEOUT);
     }
 }

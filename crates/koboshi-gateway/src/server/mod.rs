@@ -10,11 +10,14 @@
 //! A core that panics is started again ([`Worker`]): its connections are lost, but a process that accepts connections and serves none would
 //! be worse, and no service manager would restart it.
 
+mod clients;
 mod connection;
 pub(crate) mod gateway;
+pub(crate) mod http2;
 mod large;
 pub(crate) mod preflight;
 pub(crate) mod rehearsal;
+pub(crate) mod tls;
 
 use std::convert::Infallible;
 use std::io;
@@ -31,12 +34,12 @@ use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::http::client::TICK;
 use crate::http::upstream::{Upstream, sim};
 use crate::observe::log::Level;
-use crate::server::connection::connection;
+use crate::server::clients::Clients;
+use crate::server::tls::Certificate;
 use crate::session;
 use crate::shared::core_state::CoreState;
 use crate::shared::large::LargeCores;
@@ -53,6 +56,7 @@ const MAX_BACKLOG: usize = 4096;
 /// How often it is logged that connections cannot be accepted.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
+/// Connections that were accepted.
 type ConnectionQueue = mpsc::UnboundedReceiver<(StdStream, SocketAddr)>;
 
 /// The threads that serve.
@@ -69,6 +73,7 @@ impl Cores {
         state: &Arc<SharedState>,
         count: usize,
         tls: Option<&Arc<ClientConfig>>,
+        certificate: Option<&Arc<Certificate>>,
         stop: &watch::Receiver<bool>,
     ) -> io::Result<Self> {
         let open = Arc::new(AtomicUsize::new(0));
@@ -88,11 +93,13 @@ impl Cores {
         for number in 0..count {
             let (sender, mut queue) = mpsc::unbounded_channel();
             let (stop, end, open) = (stop.clone(), ended.clone(), Arc::clone(&cores.open));
+            let certificate = certificate.cloned();
             let thread = worker(Some(&large)).spawn(format!("koboshi-{number}"), async move |core| {
                 if number == 0 {
                     tokio::task::spawn_local(session::replicas::run(Rc::clone(&core)));
                 }
-                serve_connections(core, &mut queue, stop.clone(), end.clone(), &open).await;
+                let clients = Clients { core, open: Arc::clone(&open), certificate: certificate.clone() };
+                clients.serve(&mut queue, stop.clone(), end.clone()).await;
             })?;
             cores.senders.push(sender);
             cores.threads.push(thread);
@@ -358,62 +365,6 @@ async fn sync_with_store(state: &SharedState) -> Infallible {
     }
 }
 
-/// One core: serves the connections that it is given.
-async fn serve_connections(
-    core: Rc<CoreState>,
-    queue: &mut ConnectionQueue,
-    mut stop: watch::Receiver<bool>,
-    mut end: watch::Receiver<bool>,
-    open: &Arc<AtomicUsize>,
-) {
-    let mut ticks = interval(TICK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        tokio::select! {
-            next = queue.recv() => {
-                let Some((stream, peer)) = next else { return };
-                let count = ConnectionCount::new(&core.state, open);
-                let Ok(stream) = TcpStream::from_std(stream) else { continue };
-                let _ = stream.set_nodelay(true);
-                // Before its task runs: the tick right after this must include it.
-                let client = core.connections.add(stream);
-                let core = Rc::clone(&core);
-                tokio::task::spawn_local(async move {
-                    let _counted = count;
-                    connection(core, client, peer).await;
-                });
-            }
-            _ = stop.wait_for(|stop| *stop), if !core.connections.are_stopping() => core.connections.stop(),
-            _ = end.wait_for(|end| *end), if !core.connections.are_ending() => core.connections.end(),
-            _ = ticks.tick(), if core.connections.are_open() => {
-                let serve = &core.state.plan().config.serve;
-                core.connections.tick(serve.head_time, serve.send_time);
-                core.upstream.tidy();
-            }
-        }
-    }
-}
-
-/// Counts a connection while it is open.
-struct ConnectionCount {
-    state: Arc<SharedState>,
-    open: Arc<AtomicUsize>,
-}
-
-impl ConnectionCount {
-    fn new(state: &Arc<SharedState>, open: &Arc<AtomicUsize>) -> Self {
-        state.meters.connections.inc();
-        Self { state: Arc::clone(state), open: Arc::clone(open) }
-    }
-}
-
-impl Drop for ConnectionCount {
-    fn drop(&mut self) {
-        self.state.meters.connections.dec();
-        self.open.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
@@ -468,7 +419,8 @@ mod tests {
         let thread = worker
             .spawn("koboshi-0".to_owned(), async move |core| {
                 assert!(!std::mem::take(&mut is_first), "the clock is far off");
-                serve_connections(core, &mut queue, stopped.clone(), ended.clone(), &open).await;
+                let clients = Clients { core, open: Arc::clone(&open), certificate: None };
+                clients.serve(&mut queue, stopped.clone(), ended.clone()).await;
             })
             .unwrap();
         let listener = StdListener::bind("127.0.0.1:0").unwrap();

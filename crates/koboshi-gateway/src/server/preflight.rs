@@ -9,6 +9,7 @@ use crate::route::answers::Answers;
 use crate::route::plan::PlanError;
 use crate::route::provider::Provider;
 use crate::server::gateway::{StartError, known_to, read};
+use crate::server::tls::Certificate;
 
 /// One reason why a config cannot be served.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub fn refusals(
     zones: &TimeZoneDatabase,
     lookup: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<Refusal> {
-    let mut found: Vec<Refusal> = answers(config).into_iter().collect();
+    let mut found: Vec<Refusal> = answers(config).into_iter().chain(certificate(config)).collect();
     let providers = config.providers.iter();
     found
         .extend(providers.filter_map(|(name, one)| Some(of_plan(Provider::compile(name, one, None).err()?))));
@@ -44,6 +45,13 @@ fn answers(config: &Config) -> Option<Refusal> {
     let parsed = read(path)
         .and_then(|text| Answers::parse(&text).map_err(|error| format!("{}: {error}", path.display())));
     Some(Refusal { key: "degrade.answers_file", entry: String::new(), why: parsed.err()? })
+}
+
+fn certificate(config: &Config) -> Option<Refusal> {
+    let why = Certificate::of(&config.serve.tls).err()?;
+    let of = |key: &'static str| Some((key, why.strip_prefix(key)?.strip_prefix(": ")?));
+    let (key, why) = of("serve.tls.key").or_else(|| of("serve.tls.certificate")).unwrap_or(("", &why));
+    Some(Refusal { key, entry: String::new(), why: why.to_owned() })
 }
 
 fn of_plan(error: PlanError) -> Refusal {

@@ -109,19 +109,28 @@ pub(crate) async fn admit(core: &CoreState, upgrade: &Upgrade, hello: &Hello) ->
     let access = identify(core, upgrade, hello.ticket.as_deref()).await?;
     let wanted = hello.session.clone().or_else(|| access.as_ref().and_then(|access| access.session.clone()));
     let admission = match (wanted, access) {
-        (None, Some(access)) => begin(core, upgrade, access, hello.client.as_deref()).await,
+        (None, Some(access)) => begin(core, upgrade, access, Some(hello.client.as_deref())).await,
         (None, None) => Err(no_access()),
         (Some(id), access) => resume(core, access, &id, hello, upgrade.origin.as_deref()).await,
     };
     Ok(Admission { can: Can::of(hello), ..admission? })
 }
 
-/// A new session.
-pub(crate) async fn begin(
+/// A new session for one connection of a client that knows none.
+pub(crate) async fn begin_plain(
     core: &CoreState,
     upgrade: &Upgrade,
     access: Access,
-    client: Option<&str>,
+) -> Result<Admission, Problem> {
+    begin(core, upgrade, access, None).await
+}
+
+/// A new session. Its tab, which may have no name, gets a token to come back with; without a tab nobody comes back.
+async fn begin(
+    core: &CoreState,
+    upgrade: &Upgrade,
+    access: Access,
+    tab: Option<Option<&str>>,
 ) -> Result<Admission, Problem> {
     let state = &core.state;
     let (Some(id), Some(epoch)) = (random::<16>(), random::<9>()) else {
@@ -136,18 +145,25 @@ pub(crate) async fn begin(
         ttl: state.plan().config.sessions.ttl,
         ..SessionWrite::default()
     };
-    let live = state.sessions.put(&id, &access.tenant, log);
+    let live = match tab {
+        Some(_) => state.sessions.put(&id, &access.tenant, log),
+        None => state.sessions.put_plain(&id, &access.tenant, log),
+    };
     let (process, wall, ttl) = (state.sessions.process.clone(), state.wall(), write.ttl);
-    let (grant, client) = (access.grant.clone(), client.map(str::to_owned));
-    let made = storage::ask(state, move |store| {
+    let (grant, tab) = (access.grant.clone(), tab.map(|client| client.map(str::to_owned)));
+    let made = storage::ask_of(state, &live, move |store| {
         store.sessions().create(&id, &process, &write, wall)?;
-        ticket::renew(store, &id, (None, client.as_deref()), grant, ttl, wall)
+        match tab {
+            Some(client) => ticket::renew(store, &id, (None, client.as_deref()), grant, ttl, wall),
+            None => Ok(String::new()),
+        }
     });
+    let made = made.await;
     // Without a store the session lives in memory, and the first chat is refused unless the store is back by then.
-    let resume = made.await.unwrap_or_default();
-    if resume.is_empty() {
+    if made.is_none() {
         live.is_ahead.store(true, std::sync::atomic::Ordering::Relaxed);
     }
+    let resume = made.unwrap_or_default();
     Ok(Admission { live, access, resume, is_new: true, origin: upgrade.origin.clone(), can: Can::default() })
 }
 

@@ -1,5 +1,6 @@
 //! One client's connection: it says who it is, gets its session, and is a cursor into the log from then on.
 
+mod pulse;
 mod talk;
 
 use std::rc::Rc;
@@ -175,8 +176,7 @@ async fn plain(
 ) -> Result<std::convert::Infallible, End> {
     let access = access::identify(core, upgrade, None).await?;
     let access = access.ok_or_else(access::no_access)?;
-    let admission = access::begin(core, upgrade, access, None).await?;
-    admission.live.be_plain();
+    let admission = access::begin_plain(core, upgrade, access).await?;
     let cursor = Cursor::start(&admission.live.log(), lang);
     let mut talk = Talk::new(core, wire, lang, "plain", admission, cursor)?;
     talk.take(first).await?;

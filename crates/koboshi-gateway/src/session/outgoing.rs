@@ -10,12 +10,12 @@ use serde_json::json;
 use super::frames::written;
 use crate::shared::state::SharedState;
 
-/// The largest frame that is sent, roughly.
-pub(crate) const MAX_OUTGOING: usize = 256 * 1024;
+/// A page of a snapshot; a message that is larger has a page of its own.
+const MAX_PAGE: usize = 64 * 1024;
 /// Text in one merged frame.
-const MAX_MERGED: usize = 64 * 1024;
-/// Events that are written in one go.
-const MAX_AT_ONCE: usize = 512;
+const MAX_MERGED: usize = 16 * 1024;
+/// Bytes that are written in one go: a reader that takes nothing holds so much, and a thousand of them must not matter.
+const MAX_OUTGOING: usize = 32 * 1024;
 
 /// Where a reader stands.
 pub(crate) struct Cursor {
@@ -89,7 +89,7 @@ impl Cursor {
     fn events(&mut self, state: &SharedState, events: Vec<Event>) -> Vec<String> {
         let (mut frames, mut bytes) = (Vec::new(), 0);
         for mut event in events {
-            if frames.len() >= MAX_AT_ONCE || bytes > MAX_OUTGOING {
+            if bytes > MAX_OUTGOING {
                 break;
             }
             self.seq = event.seq;
@@ -110,7 +110,7 @@ impl Cursor {
 
     /// The next page of a snapshot.
     fn snapshot(&mut self, state: &SharedState, log: &Log) -> String {
-        let (page, next) = log.page(self.place.as_ref(), MAX_OUTGOING);
+        let (page, next) = log.page(self.place.as_ref(), MAX_PAGE);
         self.place = next;
         log.epoch().clone_into(&mut self.epoch);
         (self.seq, self.skipped) = (log.seq(), None);

@@ -183,7 +183,7 @@ async fn forget(core: &CoreState, live: &LiveSession) {
     let state = &core.state;
     loop {
         let (id, ttl, wall) = (live.id.clone(), state.plan().config.sessions.ttl, state.wall());
-        let done = storage::ask(state, move |store| {
+        let done = storage::ask_of(state, live, move |store| {
             store.sessions().forget(&id, ttl, wall)?;
             ticket::forget(store, &id)
         });

@@ -1,7 +1,7 @@
 //! Several processes, one log: what others write comes in, orders go to the owner, and lost owners are replaced.
 //!
-//! One task per process looks at the store a few times a second: which sessions that are read here have changed, and what is in the inbox.
-//! Once a second it looks for sessions whose owner is lost.
+//! One task per process looks at the store: which sessions that are read here have changed, and what is in the inbox. A store that announces
+//! such things wakes it; one that does not is asked every few milliseconds while there is a session in memory. Once a second it looks for sessions whose owner is lost.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use koboshi::session::ClientFrame;
 use koboshi_report::phrase::Lang;
-use koboshi_store::StoredSession;
+use koboshi_store::{Listening, StoredSession};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::storage::LEASE;
 use super::{owner, storage};
@@ -20,8 +21,14 @@ use crate::shared::core_state::CoreState;
 use crate::shared::sessions::{Command, LiveSession, Order, ReplyTo};
 use crate::shared::state::SharedState;
 
-/// How often the store is looked at.
+/// How often the store is looked at that announces what happens in it: announcements may be lost.
 const LOOK: Duration = Duration::from_millis(100);
+/// How often one is asked that announces nothing: a file, whose answer is a read of shared memory.
+const ASK: Duration = Duration::from_millis(20);
+/// The pause between two looks, however much is announced.
+const BREATH: Duration = Duration::from_millis(5);
+/// How often what is kept in this process alone is looked through for sessions whose time is over.
+const PRUNE: Duration = Duration::from_secs(60);
 /// How often lost owners are looked for.
 const SCAN: Duration = Duration::from_secs(1);
 /// How often it is looked whether an owner elsewhere must be told of tabs that came or went.
@@ -99,9 +106,11 @@ pub(crate) fn send_back(state: &SharedState, live: &LiveSession, process: &str, 
 /// Looks after the sessions of this process, until it ends.
 pub(crate) async fn run(core: Rc<CoreState>) {
     let state = &core.state;
-    let (mut mark, mut scanned, mut told) = (None, Instant::now(), Instant::now());
+    let (mut mark, mut scanned, mut told, mut pruned) =
+        (None, Instant::now(), Instant::now(), Instant::now());
+    let mut news = News::default();
     loop {
-        sleep(LOOK).await;
+        news.wait().await;
         if scanned.elapsed() >= SCAN {
             scanned = Instant::now();
             take_over(&core).await;
@@ -109,26 +118,70 @@ pub(crate) async fn run(core: Rc<CoreState>) {
                 forward_again(&core, live).await;
             }
         }
-        let live = state.sessions.all();
-        if live.is_empty() {
+        if !state.sessions.are_any() {
             mark = None;
             continue;
+        }
+        news.listen(state);
+        if pruned.elapsed() >= PRUNE {
+            pruned = Instant::now();
+            state.sessions.prune_memory(state.wall());
         }
         read_letters(&core).await;
         if told.elapsed() >= TELL {
             told = Instant::now();
-            tell_presence(state, &live);
+            tell_presence(state, &state.sessions.all());
         }
         let (since, wall) = (mark, state.wall());
         let changed = storage::ask(state, move |store| store.sessions().changed(since, wall)).await;
         let Some((now, changed)) = changed else { continue };
         mark = Some(now);
         // Without a mark before, anything may have changed since these sessions were read.
-        let is_due = |live: &&Arc<LiveSession>| since.is_none() || changed.contains(&live.id);
-        for session in live.iter().filter(|live| !live.is_owned()).filter(is_due) {
+        let due = match since {
+            None => state.sessions.all(),
+            Some(_) => changed.iter().filter_map(|id| state.sessions.get(id)).collect(),
+        };
+        for session in due.iter().filter(|live| !live.is_owned() && !live.is_plain()) {
             storage::refresh(state, session).await;
         }
     }
+}
+
+/// When to look at the store: as soon as it announces something that matters here, else from time to time.
+#[derive(Default)]
+struct News {
+    announced: Arc<Notify>,
+    listening: Option<Box<dyn Listening>>,
+    /// There is something to look for; not yet where no session is in memory.
+    is_needed: bool,
+}
+
+impl News {
+    /// Begins to listen, once.
+    fn listen(&mut self, state: &Arc<SharedState>) {
+        if std::mem::replace(&mut self.is_needed, true) {
+            return;
+        }
+        let (announced, here) = (Arc::clone(&self.announced), Arc::downgrade(state));
+        let hear = move |word: &str| {
+            if here.upgrade().is_some_and(|state| matters(&state, word)) {
+                announced.notify_one();
+            }
+        };
+        self.listening = storage::store(state).sessions().listen(Arc::new(hear)).ok().flatten();
+    }
+
+    async fn wait(&self) {
+        sleep(BREATH).await;
+        let look = if self.is_needed && self.listening.is_none() { ASK } else { LOOK };
+        let _ = timeout(look.saturating_sub(BREATH), self.announced.notified()).await;
+    }
+}
+
+/// Whether something is to be done here about what was announced.
+fn matters(state: &SharedState, word: &str) -> bool {
+    let is_read_here = |id| state.sessions.get(id).is_some_and(|live| !live.is_owned());
+    word.is_empty() || word == state.sessions.process || is_read_here(word)
 }
 
 /// Tells owners elsewhere which tabs of their sessions are here.

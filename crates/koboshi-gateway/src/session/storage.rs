@@ -61,6 +61,11 @@ pub(crate) fn store(state: &SharedState) -> Arc<dyn Store> {
     state.sessions.store(state.plan().config.sessions.keep, &state.store)
 }
 
+/// Where this session is kept.
+fn store_of(state: &SharedState, live: &LiveSession) -> Arc<dyn Store> {
+    live.own_store().unwrap_or_else(|| store(state))
+}
+
 /// Whether what is kept there is there after the process has ended.
 pub(crate) fn outlives_process(state: &SharedState) -> bool {
     state.plan().config.sessions.keep == SessionKeep::Store
@@ -71,7 +76,23 @@ pub(crate) async fn ask<R: Send + 'static>(
     state: &SharedState,
     call: impl FnOnce(&dyn Store) -> Result<R, StoreError> + Send + 'static,
 ) -> Option<R> {
-    let store = store(state);
+    ask_at(state, store(state), call).await
+}
+
+/// Asks the store of a session, for no longer than a frame may wait.
+pub(crate) async fn ask_of<R: Send + 'static>(
+    state: &SharedState,
+    live: &LiveSession,
+    call: impl FnOnce(&dyn Store) -> Result<R, StoreError> + Send + 'static,
+) -> Option<R> {
+    ask_at(state, store_of(state, live), call).await
+}
+
+async fn ask_at<R: Send + 'static>(
+    state: &SharedState,
+    store: Arc<dyn Store>,
+    call: impl FnOnce(&dyn Store) -> Result<R, StoreError> + Send + 'static,
+) -> Option<R> {
     state.sessions.calls.ask(PATIENCE, move || call(&*store)).await?.ok()
 }
 
@@ -90,7 +111,7 @@ pub(crate) async fn refresh(state: &SharedState, live: &Arc<LiveSession>) {
 pub(crate) async fn refresh_from(state: &SharedState, live: &Arc<LiveSession>, was_owner: bool) -> bool {
     let (id, after) = (live.id.clone(), live.log().seq());
     let wall = state.wall();
-    let stored = ask(state, move |store| store.sessions().read(&id, after, wall)).await;
+    let stored = ask_of(state, live, move |store| store.sessions().read(&id, after, wall)).await;
     let Some(Some(stored)) = stored else { return false };
     if stored.is_forgotten {
         live.be_forgotten();
@@ -109,7 +130,7 @@ pub(crate) async fn refresh_from(state: &SharedState, live: &Arc<LiveSession>, w
         return false;
     }
     let id = live.id.clone();
-    let all = ask(state, move |store| store.sessions().read(&id, 0, wall)).await;
+    let all = ask_of(state, live, move |store| store.sessions().read(&id, 0, wall)).await;
     let Some((_, log)) = all.flatten().and_then(|stored| restore(&stored, &limits)) else { return false };
     // Another task of this process may have become its owner meanwhile.
     let owner = lock(&live.owner);

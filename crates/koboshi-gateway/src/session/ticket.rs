@@ -22,6 +22,8 @@ const MAX_TOKENS: usize = 32;
 const MAX_HELD_TOKENS: usize = 256;
 /// A resume token stands in for a ticket for this long after its connection was dropped.
 const RESUME_TIME: Duration = Duration::from_secs(600);
+/// Gateways that change the tokens of one session at the same time: so often each of them tries again.
+const MAX_SWAPS: usize = 20;
 /// The longest secret that is looked at.
 const MAX_SECRET: usize = 200;
 
@@ -131,8 +133,36 @@ fn name(session: &str) -> String {
 }
 
 fn tokens(store: &dyn Store, session: &str, now: Timestamp) -> Result<Tokens, StoreError> {
-    let body = store.note_get(&name(session), now)?;
-    Ok(body.and_then(|body| serde_json::from_slice(&body).ok()).unwrap_or_default())
+    Ok(read(store.note_get(&name(session), now)?.as_deref()))
+}
+
+fn read(body: Option<&[u8]>) -> Tokens {
+    body.and_then(|body| serde_json::from_slice(body).ok()).unwrap_or_default()
+}
+
+/// Changes the tokens of a session as they are. Another gateway may change them at the same time: neither loses what the other one has written.
+/// Where there is nothing to change (`change` says so) nothing is written.
+fn change(
+    store: &dyn Store,
+    session: &str,
+    ttl: Duration,
+    now: Timestamp,
+    change: impl Fn(&mut Tokens) -> bool,
+) -> Result<(), StoreError> {
+    let name = name(session);
+    for _ in 0..MAX_SWAPS {
+        let before = store.note_get(&name, now)?;
+        let mut all = read(before.as_deref());
+        if !change(&mut all) {
+            return Ok(());
+        }
+        let after = serde_json::to_vec(&all).unwrap_or_default();
+        if store.note_swap(&name, before.as_deref(), &after, ttl, now)? {
+            return Ok(());
+        }
+    }
+    let (place, doing) = (store.place().to_owned(), "change a note");
+    Err(StoreError::Failed { place, doing, why: "others keep changing it".to_owned() })
 }
 
 /// Whether a token is good.
@@ -182,30 +212,43 @@ pub(crate) fn renew(
     now: Timestamp,
 ) -> Result<String, StoreError> {
     let secret = random::<24>().unwrap_or_default();
-    let mut all = tokens(store, session, now)?;
     let used = used.map(hash);
-    let known = used.as_ref().and_then(|used| all.tokens.iter().find(|known| known.hash == *used));
-    let ended = known.and_then(|known| known.before.clone());
-    let before = known.filter(|known| known.is_left_to(client)).map(|known| known.hash.clone());
-    let owner = known.map_or(client, |known| known.client.as_deref()).map(str::to_owned);
-    // The one before the one that was used ends. Where the new token was lost on the wire, the old one comes again, and the lost one ends.
-    all.tokens.retain(|known| {
-        let is_before = ended.as_ref() == Some(&known.hash) && known.is_left_to(owner.as_deref());
-        let is_lost = used.is_some() && known.before == used && known.is_left_to(client);
-        !is_before && !is_lost
-    });
-    let client = client.map(str::to_owned);
-    all.tokens.push(Token { hash: hash(&secret), before, dropped: None, client, grant });
-    let mut extra = all.tokens.len().saturating_sub(MAX_TOKENS);
-    all.tokens.retain(|known| {
-        let goes = extra > 0 && known.dropped.is_some();
-        extra -= usize::from(goes);
-        !goes
-    });
-    let extra = all.tokens.len().saturating_sub(MAX_HELD_TOKENS);
-    all.tokens.drain(..extra);
-    store.note_put(&name(session), &serde_json::to_vec(&all).unwrap_or_default(), ttl, now)?;
+    change(store, session, ttl, now, |all| {
+        all.follow(used.as_deref(), client, hash(&secret), grant.clone());
+        true
+    })?;
     Ok(secret)
+}
+
+impl Tokens {
+    /// A new token follows the one that was used, if any.
+    fn follow(&mut self, used: Option<&str>, client: Option<&str>, hash: String, grant: Grant) {
+        let known = used.and_then(|used| self.tokens.iter().find(|known| known.hash == used));
+        let ended = known.and_then(|known| known.before.clone());
+        let before = known.filter(|known| known.is_left_to(client)).map(|known| known.hash.clone());
+        let owner = known.map_or(client, |known| known.client.as_deref()).map(str::to_owned);
+        // The one before the one that was used ends. Where the new token was lost on the wire, the old one comes again, and the lost one ends.
+        self.tokens.retain(|known| {
+            let is_before = ended.as_ref() == Some(&known.hash) && known.is_left_to(owner.as_deref());
+            let is_lost = used.is_some() && known.before.as_deref() == used && known.is_left_to(client);
+            !is_before && !is_lost
+        });
+        self.tokens.push(Token { hash, before, dropped: None, client: client.map(str::to_owned), grant });
+        let mut extra = self.tokens.len().saturating_sub(MAX_TOKENS);
+        self.tokens.retain(|known| {
+            let goes = extra > 0 && known.dropped.is_some();
+            extra -= usize::from(goes);
+            !goes
+        });
+        let extra = self.tokens.len().saturating_sub(MAX_HELD_TOKENS);
+        self.tokens.drain(..extra);
+    }
+
+    /// Changes one token; false where there is no such one.
+    fn change(&mut self, token: &str, change: impl FnOnce(&mut Token)) -> bool {
+        let hash = hash(token);
+        self.tokens.iter_mut().find(|known| known.hash == hash).map(change).is_some()
+    }
 }
 
 /// The connection with this token was dropped.
@@ -216,7 +259,7 @@ pub(crate) fn dropped(
     ttl: Duration,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    change(store, session, token, ttl, now, |known| known.dropped = Some(now))
+    change(store, session, ttl, now, |all| all.change(token, |known| known.dropped = Some(now)))
 }
 
 /// The connection with this token has shown another ticket.
@@ -228,22 +271,7 @@ pub(crate) fn regrant(
     ttl: Duration,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    change(store, session, token, ttl, now, |known| known.grant = grant)
-}
-
-fn change(
-    store: &dyn Store,
-    session: &str,
-    token: &str,
-    ttl: Duration,
-    now: Timestamp,
-    change: impl FnOnce(&mut Token),
-) -> Result<(), StoreError> {
-    let hash = hash(token);
-    let mut all = tokens(store, session, now)?;
-    let Some(known) = all.tokens.iter_mut().find(|known| known.hash == hash) else { return Ok(()) };
-    change(known);
-    store.note_put(&name(session), &serde_json::to_vec(&all).unwrap_or_default(), ttl, now)
+    change(store, session, ttl, now, |all| all.change(token, |known| known.grant = grant.clone()))
 }
 
 /// Forgets the tokens of a session.
@@ -333,5 +361,43 @@ mod tests {
         assert!(!narrow.is_for(None) && !narrow.allows(None));
         regrant(&store, "s", &first, Grant::default(), LONG, now).unwrap();
         assert_eq!(check(&store, "s", &first, now).unwrap(), TokenState::Fresh(Grant::default()));
+    }
+
+    /// Two gateways change the tokens of one session at the same moment: the old one writes that a connection was dropped while the tab comes back at
+    /// the new one, and another tab comes too.
+    #[test]
+    fn no_token_is_lost_where_several_gateways_change_them_at_once() {
+        let (store, now) = (MemoryStore::default(), Timestamp::UNIX_EPOCH);
+        let first = renew(&store, "s", (None, TAB), Grant::default(), LONG, now).unwrap();
+        let given: Vec<String> = std::thread::scope(|scope| {
+            let gateways: Vec<_> = (0..4)
+                .map(|tab| {
+                    let (store, first) = (&store, &first);
+                    scope.spawn(move || {
+                        let mut last = None;
+                        for _ in 0..200 {
+                            let client = format!("tab-{tab}");
+                            let holder = (last.as_deref(), Some(client.as_str()));
+                            last = renew(store, "s", holder, Grant::default(), LONG, now).ok().or(last);
+                            dropped(store, "s", first, LONG, now).unwrap();
+                        }
+                        last.unwrap()
+                    })
+                })
+                .collect();
+            gateways.into_iter().map(|gateway| gateway.join().unwrap()).collect()
+        });
+        for token in given {
+            assert_eq!(check(&store, "s", &token, now).unwrap(), TokenState::Fresh(Grant::default()));
+        }
+    }
+
+    #[test]
+    fn the_tokens_of_a_forgotten_session_are_not_written_again() {
+        let (store, now) = (MemoryStore::default(), Timestamp::UNIX_EPOCH);
+        let token = renew(&store, "s", (None, TAB), Grant::default(), LONG, now).unwrap();
+        assert!(forget(&store, "s").unwrap());
+        dropped(&store, "s", &token, LONG, now).unwrap();
+        assert_eq!(store.note_get(&name("s"), now).unwrap(), None);
     }
 }

@@ -78,6 +78,38 @@ pub(crate) struct RequestContext {
 }
 
 impl RequestContext {
+    /// For a request of the gateway's own, which no client waits for.
+    pub(crate) fn of_own(
+        (tenant, key): (Tenant, Arc<str>),
+        method: &'static str,
+        (began, wall): (Moment, Timestamp),
+        deadline: Moment,
+    ) -> Self {
+        Self {
+            id: own_id(),
+            tenant,
+            key,
+            lang: Lang::En,
+            began,
+            wall,
+            deadline,
+            is_clients_deadline: false,
+            agent: None,
+            trace: Trace::default(),
+            dialect: Dialect::Chat,
+            method,
+            program: Program::default(),
+            is_local: true,
+            list: false,
+            betas: None,
+            sends: Sends::default(),
+            attempts: Cell::default(),
+            route: OnceCell::new(),
+            is_lesser: Cell::default(),
+            notices: None,
+        }
+    }
+
     /// Counts an attempt that begins.
     pub(crate) fn attempt(&self) {
         self.attempts.set(self.attempts.get().saturating_add(1));

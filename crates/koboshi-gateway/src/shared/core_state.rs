@@ -2,7 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -14,6 +14,8 @@ use crate::shared::state::SharedState;
 
 /// One core's part of the gateway. It never leaves its thread.
 pub(crate) struct CoreState {
+    /// Itself, for tasks that outlive a request.
+    pub(crate) weak: Weak<Self>,
     pub(crate) state: Arc<SharedState>,
     pub(crate) upstream: Upstream,
     pub(crate) chains: Chains,
@@ -38,7 +40,8 @@ impl CoreState {
         upstream: Upstream,
         large: Option<Arc<LargeCores>>,
     ) -> Rc<Self> {
-        Rc::new(Self {
+        Rc::new_cyclic(|weak| Self {
+            weak: weak.clone(),
             state,
             upstream,
             chains: Chains::default(),

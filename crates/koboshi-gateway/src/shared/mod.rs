@@ -7,6 +7,7 @@ pub(crate) mod chains;
 pub(crate) mod context;
 pub(crate) mod core_state;
 pub(crate) mod disclosure;
+pub(crate) mod forwarded;
 pub(crate) mod host;
 pub(crate) mod large;
 pub(crate) mod locality;

@@ -28,7 +28,7 @@ pub struct Operator {
 
 impl Operator {
     /// The flags of a command for this gateway.
-    pub(crate) fn flags(&self, address: SocketAddr) -> String {
+    pub(crate) fn flags(&self, scheme: &str, address: SocketAddr) -> String {
         match &self.reach {
             Reach::Usual => String::new(),
             Reach::Flags(flags) => flags.clone(),
@@ -42,7 +42,7 @@ impl Operator {
                         std::net::Ipv6Addr::LOCALHOST.into()
                     });
                 }
-                format!(" --url http://{address}")
+                format!(" --url {scheme}://{address}")
             }
         }
     }
@@ -65,8 +65,8 @@ mod tests {
             ("0.0.0.0:80", " --url http://127.0.0.1:80"),
             ("[::]:80", " --url http://[::1]:80"),
         ] {
-            assert_eq!(operator.flags(address.parse().unwrap()), flags);
+            assert_eq!(operator.flags("http", address.parse().unwrap()), flags);
         }
-        assert_eq!(Operator::default().flags("127.0.0.1:1".parse().unwrap()), "");
+        assert_eq!(Operator::default().flags("http", "127.0.0.1:1".parse().unwrap()), "");
     }
 }

@@ -7,11 +7,12 @@
 //! A refusal comes at once, an answer may take minutes. So a first request that was not refused within two seconds counts as a success:
 //! the others need not wait for its end.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use koboshi::cooldown::{FleetPlace, Reopening, ReopeningPolicy, RestPhase, Standing, Turn};
 use koboshi::key::ScopeKey;
@@ -71,12 +72,19 @@ impl Known {
     }
 }
 
+/// The names of the keys, which requests read without a lock.
+#[derive(Default)]
+struct Names {
+    cooldowns: HashSet<ScopeKey>,
+    limits: HashSet<ScopeKey>,
+}
+
 /// The keys that rest or are about to be used again.
 pub(crate) struct Reopenings {
     ledger: Arc<Ledger>,
     known: Mutex<Known>,
-    /// How many there are: mostly none, and then no request takes the lock.
-    count: AtomicUsize,
+    /// A request whose keys are not among these takes no lock.
+    names: ArcSwap<Names>,
     /// The place of this gateway among those that share the store: its rank and their number.
     place: AtomicU64,
     clock: SystemClock,
@@ -101,7 +109,7 @@ impl Reopenings {
         let made = Self {
             ledger,
             known: Mutex::default(),
-            count: AtomicUsize::new(0),
+            names: ArcSwap::default(),
             place: AtomicU64::new(1),
             clock: SystemClock,
         };
@@ -122,7 +130,22 @@ impl Reopenings {
 
     /// Whether any key rests or is about to be used again.
     pub(crate) fn any(&self) -> bool {
-        self.count.load(Ordering::Acquire) > 0
+        let names = self.names.load();
+        !(names.cooldowns.is_empty() && names.limits.is_empty())
+    }
+
+    /// Whether one of this target's keys rests or is about to be used again.
+    pub(crate) fn concern(&self, scopes: &Scopes) -> bool {
+        let names = self.names.load();
+        let rests = |key: &ScopeKey| names.cooldowns.contains(key);
+        !names.cooldowns.is_empty() && scopes.cooldown_keys().any(rests)
+            || !names.limits.is_empty()
+                && scopes.limits.as_ref().is_some_and(|key| names.limits.contains(key))
+    }
+
+    fn show_names(&self, known: &Known) {
+        let of = |entries: &HashMap<ScopeKey, Entry>| entries.keys().cloned().collect();
+        self.names.store(Arc::new(Names { cooldowns: of(&known.cooldowns), limits: of(&known.limits) }));
     }
 
     /// The place of this gateway among those that share the store.
@@ -154,7 +177,7 @@ impl Reopenings {
             let began = Timestamp::MIN;
             let (reopening, asked) = (Reopening::resting(), Moment::START);
             entries.insert(key.clone(), Entry { reopening, is_claimed: false, asked, began });
-            self.count.fetch_add(1, Ordering::Release);
+            self.show_names(&known);
         }
     }
 
@@ -223,7 +246,7 @@ impl Reopenings {
 
     /// Whether a request to this target would go within this time. If not, it may try elsewhere first.
     pub(crate) fn would_go(&self, scopes: &Scopes, policy: &ReopeningPolicy, within: Duration) -> bool {
-        if !self.any() {
+        if !self.concern(scopes) {
             return true;
         }
         let (now, wall) = (self.clock.moment(), self.clock.wall());
@@ -280,7 +303,7 @@ impl Reopenings {
         policy: &ReopeningPolicy,
         latest: Moment,
     ) -> Admission {
-        if !self.any() {
+        if !self.concern(scopes) {
             return Admission::Free;
         }
         let (now, wall) = (self.clock.moment(), self.clock.wall());
@@ -317,16 +340,17 @@ impl Reopenings {
         }
         let (now, wall) = (self.clock.moment(), self.clock.wall());
         let mut known = self.lock();
+        let mut are_over = false;
         for kind in [RecordKind::Cooldown, RecordKind::Holds] {
             known.of(kind).retain(|key, entry| {
                 let until = self.observe(kind, key, entry, policy, (now, wall));
                 self.keep_lease(kind, key, entry, until, (now, wall));
-                let is_over = entry.reopening.is_over();
-                if is_over {
-                    self.count.fetch_sub(1, Ordering::Release);
-                }
-                !is_over
+                are_over |= entry.reopening.is_over();
+                !entry.reopening.is_over()
             });
+        }
+        if are_over {
+            self.show_names(&known);
         }
     }
 

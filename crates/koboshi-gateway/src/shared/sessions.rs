@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use koboshi::session::{ClientFrame, Log};
 use koboshi_config::sessions::SessionKeep;
 use koboshi_report::phrase::Lang;
-use koboshi_store::{MemoryStore, Store};
+use koboshi_store::{MemoryStore, Retention, Store};
 use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::Instant;
@@ -116,8 +117,9 @@ pub(crate) struct LiveSession {
     pub(crate) is_ahead: AtomicBool,
     /// It was deleted.
     pub(crate) is_deleted: AtomicBool,
-    /// It is for one connection of a client that knows no sessions.
-    is_plain: AtomicBool,
+    /// Where it is kept if it is for one connection of a client that knows no sessions: nobody comes back to it, so nothing of it is left when that
+    /// connection and its turn are over.
+    own_store: Option<Arc<dyn Store>>,
 }
 
 /// Which tabs of a turn's session are here, as another process was told it.
@@ -195,6 +197,21 @@ impl Sessions {
 
     /// Puts a session into memory; the one that is there wins.
     pub(crate) fn put(&self, id: &str, tenant: &str, log: Log) -> Arc<LiveSession> {
+        self.put_with(id, tenant, log, None)
+    }
+
+    /// Puts a session into memory that is for one connection of a client that knows no sessions.
+    pub(crate) fn put_plain(&self, id: &str, tenant: &str, log: Log) -> Arc<LiveSession> {
+        self.put_with(id, tenant, log, Some(Arc::new(MemoryStore::default())))
+    }
+
+    fn put_with(
+        &self,
+        id: &str,
+        tenant: &str,
+        log: Log,
+        own_store: Option<Arc<dyn Store>>,
+    ) -> Arc<LiveSession> {
         let mut live = lock(&self.live);
         if let Some(known) = live.get(id).and_then(Weak::upgrade) {
             return known;
@@ -216,10 +233,21 @@ impl Sessions {
             forwarded: Mutex::default(),
             is_ahead: AtomicBool::new(false),
             is_deleted: AtomicBool::new(false),
-            is_plain: AtomicBool::new(false),
+            own_store,
         });
         live.insert(id.to_owned(), Arc::downgrade(&session));
         session
+    }
+
+    /// Whether any is in memory.
+    pub(crate) fn are_any(&self) -> bool {
+        lock(&self.live).values().any(|known| known.strong_count() > 0)
+    }
+
+    /// Forgets what is kept in this process alone and was not used for too long.
+    pub(crate) fn prune_memory(&self, now: Timestamp) {
+        let memory = Arc::clone(&self.memory);
+        self.calls.push(0, move || drop(memory.prune(&Retention::default(), now)));
     }
 
     /// All that are in memory.
@@ -268,12 +296,13 @@ impl LiveSession {
     }
 
     /// It is for one connection of a client that knows no sessions.
-    pub(crate) fn be_plain(&self) {
-        self.is_plain.store(true, Ordering::Relaxed);
+    pub(crate) fn is_plain(&self) -> bool {
+        self.own_store.is_some()
     }
 
-    pub(crate) fn is_plain(&self) -> bool {
-        self.is_plain.load(Ordering::Relaxed)
+    /// Its own store, where it is kept in none that others see.
+    pub(crate) fn own_store(&self) -> Option<Arc<dyn Store>> {
+        self.own_store.clone()
     }
 
     /// Says when the log changes.
@@ -385,5 +414,26 @@ impl LiveSession {
     /// Whether a task of this process owns it.
     pub(crate) fn is_owned(&self) -> bool {
         lock(&self.owner).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use koboshi_store::{SessionWrite, Sessions as _};
+
+    #[test]
+    fn what_is_kept_in_memory_alone_is_forgotten_when_its_time_is_over() {
+        let (sessions, now) = (Sessions::new("p".to_owned()), Timestamp::UNIX_EPOCH);
+        let ttl = Duration::from_secs(60);
+        let write = SessionWrite { ttl, ..SessionWrite::default() };
+        sessions.memory.create("s", "p", &write, now).unwrap();
+        sessions.memory.note_put("resume:s", b"x", ttl, now).unwrap();
+        let later = now.saturating_add(ttl * 2).unwrap();
+        let has_forgotten = sessions.memory.prune(&Retention::default(), now).unwrap();
+        assert_eq!(has_forgotten, 0, "not yet");
+        sessions.prune_memory(later);
+        sessions.calls.finish(Duration::from_secs(60));
+        assert_eq!(sessions.memory.prune(&Retention::default(), later).unwrap(), 0, "nothing is left");
     }
 }

@@ -26,6 +26,7 @@ use crate::http::memory::{MemoryBudget, default_limit};
 use crate::observe::feed::Feed;
 use crate::observe::log::Level;
 use crate::observe::meters::Meters;
+use crate::observe::otlp::logs::LogSink;
 use crate::observe::transition;
 use crate::route::affinity::Affinity;
 use crate::route::auth::AgentsKey;
@@ -78,6 +79,8 @@ pub(crate) struct SharedState {
     pub(crate) admin_calls: Worker,
     /// The agents that the same process keeps, if it does.
     pub(crate) agents: OnceLock<Arc<dyn KeptAgents>>,
+    /// What other parts of the program count, in Prometheus' text format without its mark of the end.
+    pub(crate) more_metrics: OnceLock<Box<dyn Fn() -> String + Send + Sync>>,
     /// The key that they ask with, where clients need keys.
     pub(crate) agents_key: AgentsKey,
     pub(crate) sessions: Sessions,
@@ -141,6 +144,7 @@ impl SharedState {
             cache_calls: Worker::new("koboshi-cache", CACHE_CALLS),
             admin_calls: Worker::new("koboshi-admin", ADMIN_CALLS),
             agents: OnceLock::new(),
+            more_metrics: OnceLock::new(),
             agents_key: AgentsKey::default(),
             sessions: Sessions::new(format!("{}-{}", ledger_name, crate::shared::context::own_id())),
             spending: Arc::new(Spending::new(format!(
@@ -313,11 +317,35 @@ impl SharedState {
         Ok(())
     }
 
+    /// Sends the log to the collector of the current plan from now on.
+    pub(crate) fn log_to(&self) -> Result<(), String> {
+        let plan = self.plan();
+        let (asked, level) = (plan.config.log.otlp.as_deref(), Level::from_name(plan.config.log.level));
+        let known = self.log.collector();
+        if known.as_ref().map(|sink| (sink.address(), sink.max_level())) == asked.map(|asked| (asked, level))
+        {
+            return Ok(());
+        }
+        let dropped = self.meters.log_lines_dropped.clone();
+        let made = asked.map(|address| {
+            LogSink::start(address, self.ledger.node(), dropped, self.log.without_collector(), level)
+        });
+        drop(self.log.collect_by(made.transpose()?));
+        Ok(())
+    }
+
     /// The trace of a request that begins.
     pub(crate) fn trace(&self, headers: &Fields, context: &RequestContext, operation: &'static str) -> Trace {
         match &*self.sink.load() {
             Some(sink) => Trace::begin(sink, headers, context, operation),
             None => Trace::default(),
+        }
+    }
+
+    /// Sends the waiting lines of the log to their collector, and no more.
+    pub(crate) fn end_log(&self) {
+        if let Some(sink) = self.log.collect_by(None) {
+            sink.finish();
         }
     }
 
@@ -406,11 +434,10 @@ impl SharedState {
         self.meters.store_connected.set(i64::from(self.ledger.health().connected));
         self.meters.gateways.set(i64::from(self.reopenings.place().nodes));
         let text = self.meters.text();
-        match self.agents.get() {
-            // Two expositions become one: only the last has the mark of the end.
-            Some(agents) => text.trim_end_matches("# EOF\n").to_owned() + &agents.metrics(),
-            None => text,
-        }
+        let more = self.more_metrics.get().map(|more| more()).unwrap_or_default();
+        let end = self.agents.get().map_or_else(|| "# EOF\n".to_owned(), |agents| agents.metrics());
+        // Several expositions become one: only the last has the mark of the end.
+        text.trim_end_matches("# EOF\n").to_owned() + &more + &end
     }
 
     /// Logs when the store begins to fail and when it works again, once each.

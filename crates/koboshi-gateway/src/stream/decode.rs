@@ -71,13 +71,19 @@ impl Stream<'_, '_> {
             return Err(timed_out(Sub::Total).into());
         }
         let (limit, sub) = answer.timeout(&open.limits);
-        let next = pin!(timeout_at(limit, open.body.next_joined()));
-        match self.keep_alive.during(self.run, next).await {
+        let read = {
+            let next = pin!(timeout_at(limit, open.body.next_joined()));
+            self.keep_alive.during(self.run, next).await
+        };
+        match read {
             Ok(Some(Ok(block))) => Ok(Some(block)),
             Ok(None) => Ok(None),
             // The answer is complete: how the connection ended does not matter.
             Ok(Some(Err(_))) | Err(_) if is_whole && !answer.ends_often => Ok(None),
-            Ok(Some(Err(fault))) => Err(fault.into()),
+            Ok(Some(Err(fault))) => {
+                open.failed_after(answer.last_progress.elapsed());
+                Err(fault.into())
+            }
             Err(_) => Err(timed_out(sub).into()),
         }
     }

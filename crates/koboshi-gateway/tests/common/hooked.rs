@@ -86,6 +86,16 @@ impl Store for Hooked {
     fn note_delete(&self, id: &str) -> Result<bool, StoreError> {
         self.before("note_delete")?.note_delete(id)
     }
+    fn note_swap(
+        &self,
+        id: &str,
+        before: Option<&[u8]>,
+        after: &[u8],
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.before("note_swap")?.note_swap(id, before, after, ttl, now)
+    }
 
     fn sessions(&self) -> &dyn koboshi_store::Sessions {
         self.memory.sessions()

@@ -62,6 +62,11 @@ pub fn start(config: Config, store: &MemoryStore) -> Result<Gateway, StartError>
     start_as(config, store, false)
 }
 
+/// Starts a gateway on a machine in this time zone.
+pub fn start_in(zone: TimeZone, config: Config, store: &MemoryStore) -> Result<Gateway, StartError> {
+    Gateway::start(Setup { zone, ..setup(config, Arc::new(store.clone())) })
+}
+
 /// Starts a gateway that answers everything by itself.
 pub fn start_demo(config: Config, store: &MemoryStore) -> Result<Gateway, StartError> {
     start_as(config, store, true)

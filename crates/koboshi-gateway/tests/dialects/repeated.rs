@@ -33,6 +33,16 @@ fn seen(dialect: Dialect, answer: &Answer) -> Value {
     })
 }
 
+/// An answer of the provider's own making.
+fn answer(status: u16, body: &Value) -> Play {
+    let headers = vec![("content-type", "application/json".to_owned())];
+    Play {
+        head: Head::Answer { after: Duration::ZERO, status, headers },
+        beats: Beats::from(vec![Beat { after: Duration::ZERO, bytes: body.to_string().into() }]),
+        end: End::Clean,
+    }
+}
+
 #[test]
 fn every_fault_is_the_same_the_second_time() {
     for dialect in Dialect::ALL {
@@ -65,40 +75,71 @@ fn every_fault_is_the_same_the_second_time() {
 
 #[test]
 fn an_open_breaker_tells_the_fault_that_opened_it() {
-    for (fall, status) in [("fail-503", 503), ("overloaded", 503), ("fail-500", 500)] {
-        let stage = Stage::with(&[&format!("one/{fall}")], |config| {
+    let falls = [("fail-503", 503), ("overloaded", 503), ("fail-500", 500)];
+    for (dialect, (fall, status)) in
+        Dialect::ALL.into_iter().flat_map(|dialect| falls.map(|fall| (dialect, fall)))
+    {
+        let stage = stage(dialect, &[&format!("one/{fall}")], |config| {
             config.remedy.backoff.attempts = 1;
             config.breaker.consecutive = Some(1);
             config.breaker.probe.last_target_every = None;
         });
-        let first = ask(&stage, &question(Dialect::Chat, "hello", false));
-        assert_eq!(first.status, status, "{first:?}");
-        let again = ask(&stage, &question(Dialect::Chat, "hello", false));
-        let (first, again) = (seen(Dialect::Chat, &first), seen(Dialect::Chat, &again));
+        let first = ask(&stage, &question(dialect, "hello", false));
+        let overloaded = if dialect.has_overloaded_status() { 529 } else { status };
+        assert_eq!(first.status, if fall == "overloaded" { overloaded } else { status }, "{first:?}");
+        let again = ask(&stage, &question(dialect, "hello", false));
+        let (first, again) = (seen(dialect, &first), seen(dialect, &again));
         assert_eq!(
             first["waits"], true,
-            "{fall}: the failure opened the breaker, so the next request is not sent"
+            "{dialect:?} {fall}: the failure opened the breaker, so the next request is not sent"
         );
-        assert_eq!(again, first, "{fall}");
+        assert_eq!(again, first, "{dialect:?} {fall}");
         assert!(
             !first["message"].as_str().unwrap().contains("minutes"),
-            "{fall}: the header says seconds, so the sentence must not say minutes: {first}"
+            "{dialect:?} {fall}: the header says seconds, so the sentence must not say minutes: {first}"
         );
-        assert_eq!(stage.calls().0, 1, "{fall}: it was not asked again");
+        assert_eq!(stage.calls().0, 1, "{dialect:?} {fall}: it was not asked again");
+    }
+}
+
+/// A failure that does not open the breaker at once: the error is the same before and after it opens.
+#[test]
+fn the_breaker_opens_without_a_change_of_the_error() {
+    for dialect in Dialect::ALL {
+        let stage = stage(dialect, &["one/fail-503"], |config| {
+            config.remedy.backoff.attempts = 1;
+            config.breaker.consecutive = Some(3);
+            config.breaker.probe.last_target_every = None;
+        });
+        let mut errors = (0..6).map(|_| {
+            let mut error = seen(dialect, &ask(&stage, &question(dialect, "hello", false)));
+            // Programs learn when the breaker lets the next one through.
+            error["waits"].take();
+            error
+        });
+        let first = errors.next().unwrap();
+        assert!(errors.all(|error| error == first), "{dialect:?}: {first}");
+        assert_eq!(stage.calls().0, 3, "{dialect:?}: the breaker is open by now");
     }
 }
 
 #[test]
 fn a_restart_does_not_change_the_error() {
-    let stage = stage(Dialect::Chat, &["one/quota?retry_after=2h"], |_| {});
-    let first = ask(&stage, &question(Dialect::Chat, "hello", false));
-    let (store, config) = (stage.store.clone(), stage.config.clone());
-    stage.gateway.stop();
-    let gateway = start(config, &store).unwrap();
-    let stage = Stage { gateway, ..stage };
-    let again = ask(&stage, &question(Dialect::Chat, "hello", false));
-    assert_eq!(seen(Dialect::Chat, &again), seen(Dialect::Chat, &first));
-    assert_eq!(stage.calls().0, 1, "what was stated is remembered");
+    for fall in ["quota?retry_after=2h", "model-404", "own"] {
+        let stage = stage(Dialect::Chat, &[&format!("one/{fall}")], |_| {});
+        // As long a sentence as is ever kept, in a script of three bytes a character.
+        let body = json!({"error": {"message": format!("The model `own` does not exist. {}", "別のモデルをお使いください。".repeat(25)),
+            "type": "invalid_request_error", "code": "model_not_found"}});
+        stage.one.set("own", move |_| answer(404, &body));
+        let first = ask(&stage, &question(Dialect::Chat, "hello", false));
+        let (store, config) = (stage.store.clone(), stage.config.clone());
+        stage.gateway.stop();
+        let gateway = start(config, &store).unwrap();
+        let stage = Stage { gateway, ..stage };
+        let again = ask(&stage, &question(Dialect::Chat, "hello", false));
+        assert_eq!(seen(Dialect::Chat, &again), seen(Dialect::Chat, &first), "{fall}");
+        assert_eq!(stage.calls().0, 1, "{fall}: what was stated is remembered");
+    }
 }
 
 #[test]
@@ -128,16 +169,8 @@ fn a_short_limit_below_an_account_in_cooldown_names_the_end_of_the_cooldown() {
     let daily = json!({"error": {"message": "You have reached your daily limit of 100 requests."}});
     for (own, sub) in [("daily", "day"), ("billing", "billing")] {
         let stage = Stage::of(&["one/rate-429?retry_after=30", &format!("one/{own}")]);
-        let body = daily.to_string();
-        stage.one.set("daily", move |_| Play {
-            head: Head::Answer {
-                after: Duration::ZERO,
-                status: 429,
-                headers: vec![("content-type", "application/json".to_owned())],
-            },
-            beats: Beats::from(vec![Beat { after: Duration::ZERO, bytes: body.clone().into() }]),
-            end: End::Clean,
-        });
+        let body = daily.clone();
+        stage.one.set("daily", move |_| answer(429, &body));
         let first = seen(Dialect::Chat, &ask(&stage, &question(Dialect::Chat, "hello", false)));
         assert_eq!((&first["kind"], &first["sub"]), (&json!("quota_exceeded"), &json!(sub)), "{first}");
         let again = seen(Dialect::Chat, &ask(&stage, &question(Dialect::Chat, "hello", false)));
@@ -306,12 +339,16 @@ fn the_providers_reason_is_handed_on_where_the_client_can_mend_the_request() {
 
 #[test]
 fn the_reason_can_be_kept_back() {
-    for (detail, told) in
-        [(ErrorDetail::Always, true), (ErrorDetail::Loopback, true), (ErrorDetail::Never, false)]
-    {
+    let afar = [("x-forwarded-for", "203.0.113.7")];
+    for (detail, headers, told) in [
+        (ErrorDetail::Always, &[][..], true),
+        (ErrorDetail::Always, &afar, true),
+        (ErrorDetail::Loopback, &[], true),
+        (ErrorDetail::Loopback, &afar, false),
+        (ErrorDetail::Never, &[], false),
+    ] {
         let stage = Stage::with(&["one/ok"], |config| config.errors.detail = detail);
-        let empty = ("/v1/chat/completions".to_owned(), json!({"model": "m", "messages": []}));
-        let error = ask(&stage, &empty).json()["error"].clone();
+        let error = stage.post(&json!({"model": "m", "messages": []}), headers).json()["error"].clone();
         assert_eq!(error["koboshi"]["kind"], "invalid_request", "{error}");
         assert_eq!(error["koboshi"]["detail"].is_string(), told, "{detail:?} {error}");
         assert_eq!(error["message"].as_str().unwrap().contains("empty array"), told, "{error}");

@@ -146,3 +146,42 @@ fn a_request_that_waits_at_the_gate_holds_no_probe_permit() {
         assert!(probing.at > waited, "{} came before {waited}", probing.at);
     });
 }
+
+/// A target that was silent is probed with a request of our own, while the other one answers: no client waits for it.
+#[test]
+fn a_silent_target_is_probed_beside_the_requests_that_another_serves() {
+    let stage = Stage::with(&["one/flapping", "two/ok"], |config| {
+        soon(config, ms(300));
+        config.breaker.consecutive = Some(2);
+        timeouts(config, "one", |limits| {
+            (limits.unary, limits.first_token) = (Some(ms(1200)), Some(ms(1200)))
+        });
+    });
+    let down = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let is_down = std::sync::Arc::clone(&down);
+    stage.one.set("flapping", move |ask| {
+        let model = if is_down.load(std::sync::atomic::Ordering::Relaxed) { "silence" } else { "ok" };
+        koboshi_sim::play(&koboshi_sim::Ask { model, ..*ask })
+    });
+    let body = chat(true);
+    until("the breaker opens", || {
+        assert_whole(&stage.ask(&body), &body);
+        (stage.breaker("one/flapping") == "open").then_some(())
+    });
+    let of_clients = || {
+        let all = stage.one.requests();
+        let own = all.iter().filter(|request| request.body.to_string().contains("\"ping\"")).count();
+        (all.len() - own, own)
+    };
+    let (clients, _) = of_clients();
+    until("it is probed twice, and fails twice", || {
+        assert_whole(&stage.ask(&body), &body);
+        (of_clients().1 >= 2).then_some(())
+    });
+    assert_eq!(of_clients().0, clients, "a client's request was the probe of a silent target");
+    down.store(false, std::sync::atomic::Ordering::Relaxed);
+    until("clients are served by it again", || {
+        assert_whole(&stage.ask(&body), &body);
+        (of_clients().0 > clients && stage.breaker("one/flapping") == "closed").then_some(())
+    });
+}

@@ -48,23 +48,46 @@ fn an_answer_that_differs_is_counted_once_and_is_in_the_journal() {
     assert_eq!(entry.data.as_ref().unwrap()["target"], "two/own", "{entry:?}");
 }
 
-/// A time on the full minute is that minute in every error, however often the error is repeated.
-#[test]
-fn the_time_of_a_limit_is_the_stated_one_in_every_error() {
-    let minute = SystemClock.wall().round(jiff::Unit::Minute).unwrap() + 10.minutes();
-    let date = httpdate::fmt_http_date(std::time::SystemTime::from(minute));
+/// A target with a limit that ends at this time.
+fn limited_until(time: jiff::Timestamp) -> Stage {
+    let date = httpdate::fmt_http_date(std::time::SystemTime::from(time));
     let stage = Stage::of(&["one/own"]);
     stage.one.set("own", move |_| {
         let body = "{\"error\":{\"message\":\"Rate limit reached\",\"type\":\"rate_limit_error\"}}";
         says(429, vec![("content-type", "application/json".to_owned()), ("retry-after", date.clone())], body)
     });
-    let time = minute.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M ").to_string();
+    stage
+}
+
+/// A time on the full minute is that minute in every error, however often the error is repeated.
+#[test]
+fn the_time_of_a_limit_is_the_stated_one_in_every_error() {
+    let minute = SystemClock.wall().round(jiff::Unit::Minute).unwrap() + 10.minutes();
+    let stage = limited_until(minute);
+    let time = minute.strftime("%Y-%m-%d %H:%M UTC.").to_string();
     for nth in 1..=4 {
         let error = assert_error(&stage.ask(&chat(nth % 2 == 0)), 429, "rate_limited");
         let message = error["message"].as_str().unwrap();
         assert!(message.contains(&time), "error {nth} does not say {time}: {message}");
     }
     assert_eq!(stage.calls().0, 1, "it was asked once");
+}
+
+/// A program on this machine reads the time of its wall clock. Where another client is, the gateway does not know: it gets UTC.
+#[test]
+fn a_local_client_reads_times_in_the_zone_of_the_machine() {
+    let tokyo = TimeZone::fixed(jiff::tz::offset(9));
+    let minute = SystemClock.wall().round(jiff::Unit::Minute).unwrap() + 10.minutes();
+    let stage = limited_until(minute);
+    let gateway = start_in(tokyo.clone(), stage.config.clone(), &stage.store).unwrap();
+    let stage = Stage { gateway, ..stage };
+    let afar = [("x-forwarded-for", "203.0.113.7")];
+    for (headers, zone, name) in [(&[][..], tokyo, "UTC+09"), (&afar, TimeZone::UTC, "UTC")] {
+        let error = assert_error(&stage.post(&chat(false), headers), 429, "rate_limited");
+        let time = minute.to_zoned(zone).strftime(&format!("%Y-%m-%d %H:%M {name}.")).to_string();
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(&time), "{time}: {message}");
+    }
 }
 
 /// A page of a firewall in front of the provider says nothing about the account: nothing is parked, and the target is asked again.

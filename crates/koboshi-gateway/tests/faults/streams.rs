@@ -551,3 +551,17 @@ fn what_is_no_answer_in_place_of_a_stream_is_none() {
         assert!(answer.header("x-koboshi-fault").is_some());
     }
 }
+
+/// What follows a long pause is silence, also where a part of the answer had come: the same target would be silent again.
+#[test]
+fn a_stream_that_dies_after_a_long_pause_goes_elsewhere_at_once() {
+    let stage = Stage::with(&["one/pausing", "two/ok"], |_| {});
+    stage.one.set("pausing", |_| {
+        let beat = |after: u64, text: &str| Beat { after: ms(after), bytes: Bytes::from(text.to_owned()) };
+        // Frames that only keep the connection alive are no content.
+        let beats = vec![beat(0, &text("I have")), beat(2600, ": alive\n\n"), beat(2600, ": alive\n\n")];
+        Play { beats: Beats::from(beats), ..streams(&[], End::Cut) }
+    });
+    drop(stage.ask(&chat(true)));
+    assert_eq!((stage.one.all_calls(), stage.two.all_calls()), (1, 1));
+}

@@ -161,6 +161,46 @@ fn where_clients_need_keys_metrics_need_the_admin_key_on_every_address() {
 }
 
 #[test]
+fn only_a_trusted_proxy_says_who_the_client_is() {
+    let here = ("x-forwarded-for", "127.0.0.1");
+    let far = ("x-forwarded-for", "127.0.0.1, 203.0.113.9");
+    let status = |stage: &Stage, header| send(stage, "GET", "/koboshi/status", &[header], b"").status;
+    let stage = Stage::of(&["one/ok"]);
+    assert_eq!(stage.get("/koboshi/status").status, 200);
+    for header in [here, far, ("forwarded", "for=127.0.0.1"), ("via", "1.1 p")] {
+        assert_eq!(status(&stage, header), 401, "{header:?}: no proxy is trusted");
+    }
+    let stage = Stage::with(&["one/ok"], |config| {
+        config.serve.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    });
+    for (header, expected) in [
+        (here, 200),
+        (("forwarded", "for=\"127.0.0.1:5050\";proto=https"), 200),
+        (far, 401),
+        (("forwarded", "for=127.0.0.1, for=203.0.113.9"), 401),
+        (("forwarded", "for=unknown"), 401),
+        (("x-real-ip", "127.0.0.1"), 401),
+    ] {
+        assert_eq!(status(&stage, header), expected, "{header:?}");
+    }
+    let both = [here, ("forwarded", "for=203.0.113.9")];
+    assert_eq!(send(&stage, "GET", "/koboshi/status", &both, b"").status, 401, "they differ");
+}
+
+#[test]
+fn what_an_operator_orders_is_recorded_with_the_address_of_the_client() {
+    let stage = Stage::with(&["one/ok"], |config| {
+        config.admin.sha256 = Some(hash("op-secret"));
+        config.serve.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
+    });
+    let headers = [("authorization", "Bearer op-secret"), ("x-forwarded-for", "203.0.113.9")];
+    let order = br#"{"target": "one/ok", "action": "close"}"#;
+    let answer = send(&stage, "POST", "/koboshi/breakers", &headers, order);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    stage.journal("the order", |entry| entry.data.as_ref().is_some_and(|data| data["from"] == "203.0.113.9"));
+}
+
+#[test]
 fn a_reload_does_not_open_a_gateway_that_had_keys() {
     let stage = Stage::with(&["one/ok"], |config| key(config, "laptop", "kbs-secret"));
     let mut without = stage.config.clone();

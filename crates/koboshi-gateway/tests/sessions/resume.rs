@@ -68,6 +68,23 @@ fn a_cursor_of_no_use_gives_a_snapshot() {
 }
 
 #[test]
+fn a_cursor_behind_the_tail_gives_a_snapshot() {
+    let stage = Stage::of(&["one/ok?chunks=3000"]);
+    let mut client = SessionClient::begin(stage.gateway.address(), "tab-1");
+    let mut away = client.tab("tab-2");
+    away.cut();
+    client.chat("c-1", "hello");
+    let text = client.answer();
+    assert!(client.transcript.seq > 2500, "more than a tail holds: {}", client.transcript.seq);
+    away.transcript.epoch.clone_from(&client.transcript.epoch);
+    away.come_back();
+    assert_eq!(away.frames.last().unwrap()["resumed"], "snapshot");
+    away.next_of("snapshot");
+    assert_eq!(away.transcript, client.transcript);
+    assert_eq!(away.transcript.messages[1].content, text.as_str());
+}
+
+#[test]
 fn all_tabs_see_the_same_and_one_that_comes_in_the_middle_too() {
     let stage = slow();
     let mut one = SessionClient::begin(stage.gateway.address(), "tab-1");

@@ -1,6 +1,11 @@
 //! Turns: asked, answered, begun again, cancelled, tried again.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use koboshi::session::DoneReason;
+use koboshi_config::gateway::CacheMode;
+use koboshi_store::Store as _;
 use koboshi_testkit::{SessionClient, until};
 use serde_json::{Value, json};
 
@@ -171,6 +176,20 @@ fn a_retry_is_told_before_its_wait_and_succeeds() {
 }
 
 #[test]
+fn a_trim_that_is_known_is_answered_again_and_not_executed_again() {
+    let stage = Stage::of(&["one/ok"]);
+    let mut client = SessionClient::begin(stage.gateway.address(), "tab-1");
+    client.chat("c-1", "hello");
+    client.answer();
+    let trim = json!({"type": "trim", "id": "z-1", "keep_turns": 0});
+    client.send(&trim);
+    assert_eq!(client.next_of("trimmed")["messages"], 2);
+    client.send(&trim);
+    let again = client.until("it is answered", |frame| frame["type"] == "accepted" && frame["id"] == "z-1");
+    assert_eq!((again.get("seq"), client.count("trimmed")), (None, 1));
+}
+
+#[test]
 fn a_lesser_answer_is_marked() {
     let stage = Stage::with(&["one/fail-503"], |config| {
         config.providers.insert("three".to_owned(), provider("http://127.0.0.1:1".to_owned()));
@@ -183,6 +202,72 @@ fn a_lesser_answer_is_marked() {
     assert_eq!((&degraded["source"], &degraded["kind"]), (&json!("simple"), &json!("unavailable")));
     assert_eq!(client.frames.iter().find(|frame| frame["type"] == "content").unwrap()["source"], "simple");
     assert_eq!(client.transcript.messages[1].degraded, Some(koboshi::session::Source::Simple));
+}
+
+/// The first turn is answered and kept; its question asked once more, when nothing answers, gets what was kept.
+#[test]
+fn an_answer_that_was_kept_is_marked_with_its_age() {
+    let stage = Stage::with(&["one/switched"], |config| config.degrade.cache = CacheMode::Fallback);
+    let is_well = Arc::new(AtomicBool::new(true));
+    let well = Arc::clone(&is_well);
+    stage.one.set("switched", move |ask| {
+        let model = if well.load(Ordering::Relaxed) { "ok" } else { "fail-503" };
+        koboshi_sim::play(&koboshi_sim::Ask { model, ..*ask })
+    });
+    let mut client = SessionClient::begin(stage.gateway.address(), "tab-1");
+    client.chat("c-1", "hello");
+    let text = client.answer();
+    is_well.store(false, Ordering::Relaxed);
+    let mut client = SessionClient::begin(stage.gateway.address(), "tab-2");
+    client.chat("c-1", "hello");
+    assert_eq!(client.answer(), text);
+    let degraded = client.frames.iter().find(|frame| frame["type"] == "degraded").unwrap();
+    assert_eq!((&degraded["source"], &degraded["kind"]), (&json!("cache"), &json!("unavailable")));
+    assert!(degraded["age_ms"].as_u64().is_some_and(|age| age < 90_000), "{degraded}");
+    assert!(!degraded["message"].as_str().unwrap().is_empty());
+    assert_eq!(client.frames.iter().find(|frame| frame["type"] == "content").unwrap()["source"], "cache");
+    assert_eq!(client.transcript.messages[1].degraded, Some(koboshi::session::Source::Cache));
+}
+
+#[test]
+fn a_prepared_text_is_marked_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("answers.yaml");
+    std::fs::write(&file, "answers:\n  - text: {ja: 'お電話ください。', en: 'Please call us.'}\n").unwrap();
+    let stage = Stage::with(&["one/fail-503"], |config| config.degrade.answers_file = Some(file));
+    let mut client = SessionClient::begin(stage.gateway.address(), "tab-1");
+    client.chat("c-1", "hello");
+    assert_eq!(client.answer(), "Please call us.");
+    let degraded = client.frames.iter().find(|frame| frame["type"] == "degraded").unwrap();
+    assert_eq!((&degraded["source"], degraded.get("age_ms")), (&json!("fallback"), None));
+    assert_eq!(client.frames.iter().find(|frame| frame["type"] == "content").unwrap()["source"], "fallback");
+    assert_eq!(client.transcript.messages[1].degraded, Some(koboshi::session::Source::Fallback));
+}
+
+/// The provider says in the middle of a session that the conversation is too long: older messages are left out, the client is told, and the same turn is
+/// answered.
+#[test]
+fn a_conversation_that_is_too_long_is_shortened_in_the_same_turn() {
+    let stage = Stage::with(&["one/context-at-third"], |config| config.remedy.max_trims = 1);
+    stage.one.set("context-at-third", |ask| {
+        let model = if ask.tally.nth == 2 { "context" } else { "ok" };
+        koboshi_sim::play(&koboshi_sim::Ask { model, ..*ask })
+    });
+    let mut client = SessionClient::begin(stage.gateway.address(), "tab-1");
+    for turn in 1..=3 {
+        client.chat(&format!("c-{turn}"), &format!("{turn}: {}", "a long story ".repeat(2000)));
+        client.until("it is answered", |frame| frame["type"] == "done" && frame["turn"] == turn);
+    }
+    let trimmed = client.frames.iter().find(|frame| frame["type"] == "trimmed").unwrap();
+    assert_eq!((&trimmed["turn"], &trimmed["reason"]), (&json!(3), &json!("context_too_large")));
+    assert!(
+        trimmed["messages"].as_u64().unwrap() > 0 && trimmed["tokens"].as_u64().unwrap() > 0,
+        "{trimmed}"
+    );
+    assert_eq!((client.count("error"), client.count("rewind"), stage.calls().0), (0, 0, 4));
+    let sent: Vec<usize> = stage.one.requests().iter().map(|asked| asked.body.to_string().len()).collect();
+    assert!(sent[3] < sent[2], "{sent:?}");
+    assert_eq!(client.transcript.messages.len(), 6, "what is shown stays");
 }
 
 #[test]
@@ -321,4 +406,26 @@ fn errors_are_final_for_a_client_of_the_source_where_the_config_says_so() {
     client.send(&json!({"type": "chat", "content": "hello"}));
     assert_eq!(client.next_of("error")["recoverable"], false);
     assert_eq!(client.end(), koboshi_testkit::SessionEnd::Closed(4410));
+}
+
+/// What a client without sessions says is nobody's to come back to: another process neither sees it nor goes on with its turn.
+#[test]
+fn nothing_of_a_client_without_sessions_is_stored_and_its_turn_ends_with_its_connection() {
+    let stage = Stage::of(&["one/stall?after=12"]);
+    let stored = || {
+        let (mark, changed) = stage.store.sessions().changed(Some(0), jiff::Timestamp::now()).unwrap();
+        (mark, changed, stage.store.sessions().orphans(9, jiff::Timestamp::now()).unwrap())
+    };
+    let before = stored();
+    let mut client = SessionClient::dial(stage.gateway.address(), "/ws", &[]).unwrap();
+    client.send(&json!({"type": "chat", "content": "hello"}));
+    client.next_of("content");
+    assert_eq!(stored(), before, "while it runs");
+    client.cut();
+    until("the provider is let go", || (stage.one.cancelled() == 1).then_some(()));
+    assert_eq!((stored(), stage.calls().0), (before, 1));
+    let mut again = SessionClient::begin(stage.gateway.address(), "tab-1");
+    again.chat("c-1", "hello");
+    again.next_of("content");
+    assert_ne!(stored().0, 0, "those of sessions are");
 }

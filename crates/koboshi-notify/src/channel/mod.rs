@@ -35,6 +35,8 @@ pub(crate) fn redactor() -> &'static Redactor {
 pub struct Letter {
     /// The same for the same notices, and safe in a header.
     pub id: String,
+    /// Which process tells: two deployments may share a channel.
+    pub node: String,
     /// One line.
     pub heading: String,
     /// Its notices in words, as many as are written out.
@@ -60,10 +62,12 @@ impl Letter {
             "id": id,
             "severity": message.severity().name(),
             "heading": heading,
+            "node": message.node,
             "dropped": message.dropped,
             "notices": notices,
         });
-        Self { id, heading, texts, rest, plain: words.plain(message), json }
+        let plain = format!("{}\n\n-- \nKoboshi · {}", words.plain(message), message.node);
+        Self { id, node: message.node.clone(), heading, texts, rest, plain, json }
     }
 
     /// A letter that says only that the channel works.
@@ -73,7 +77,15 @@ impl Letter {
         let id = id_of(&format!("test/{channel}/{now}"));
         let json =
             json!({"type": "koboshi.test", "id": id, "severity": "info", "heading": said, "notices": []});
-        Self { id, heading: said.clone(), texts: Vec::new(), rest: Vec::new(), plain: said, json }
+        Self {
+            id,
+            node: String::new(),
+            heading: said.clone(),
+            texts: Vec::new(),
+            rest: Vec::new(),
+            plain: said,
+            json,
+        }
     }
 }
 
@@ -96,6 +108,7 @@ fn as_json(notice: &Notice, words: &NoticeWords<'_>) -> Value {
         "trigger": notice.trigger.name(),
         "subject": notice.subject,
         "kind": notice.kind,
+        "sub": notice.sub,
         "code": kind.map(|kind| kind.code(words.prefix)),
         "since": notice.since,
         "until": notice.until,
@@ -106,12 +119,20 @@ fn as_json(notice: &Notice, words: &NoticeWords<'_>) -> Value {
         "detail": text.detail,
         "cost": notice.damage.map(|damage| json!({
             "failed_attempts": damage.faults,
+            "is_partial": damage.is_partial,
             "lost_attempts": damage.lost_attempts,
             "lost_cost": koboshi::spend::Amount::of_parts(damage.lost_cost).units(),
             "lesser_cost": koboshi::spend::Amount::of_parts(damage.lesser_cost).units(),
             "currency": words.currency,
         })),
     })
+}
+
+/// A letter that was taken.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Taken {
+    /// Who did not take it while others did, and why.
+    pub except: Option<String>,
 }
 
 /// Why a letter did not arrive.
@@ -121,11 +142,13 @@ pub struct SendError {
     pub why: String,
     /// How long the receiver asks to wait.
     pub wait: Option<Duration>,
+    /// The receiver says that it will not take this letter, however often it is sent.
+    pub is_final: bool,
 }
 
 impl SendError {
     pub(crate) fn new(why: impl Into<String>) -> Self {
-        Self { why: why.into(), wait: None }
+        Self { why: why.into(), wait: None, is_final: false }
     }
 }
 
@@ -135,7 +158,7 @@ pub fn send(
     letter: &Letter,
     http: &Arc<dyn Http>,
     now: Timestamp,
-) -> LocalFuture<Result<(), SendError>> {
+) -> LocalFuture<Result<Taken, SendError>> {
     let sending = match channel.kind {
         ChannelKind::Slack => posted(slack::request(channel, letter), http),
         ChannelKind::Webhook => posted(webhook::request(channel, letter, now), http),
@@ -152,7 +175,7 @@ pub fn send(
 fn posted(
     request: Result<HttpRequest, SendError>,
     http: &Arc<dyn Http>,
-) -> LocalFuture<Result<(), SendError>> {
+) -> LocalFuture<Result<Taken, SendError>> {
     let http = Arc::clone(http);
     Box::pin(async move {
         let answer =
@@ -161,18 +184,30 @@ fn posted(
     })
 }
 
-fn judge(answer: &HttpAnswer) -> Result<(), SendError> {
+fn judge(answer: &HttpAnswer) -> Result<Taken, SendError> {
     match answer.status {
-        200..=299 => Ok(()),
+        200..=299 => Ok(Taken::default()),
         status @ 300..=399 => Err(SendError::new(format!(
             "the server answered {status}: it wants to redirect, which is not followed"
         ))),
         status => {
             let said = redactor().excerpt(&answer.body, MAX_ANSWER);
             let said = if said.is_empty() { String::new() } else { format!(": {said}") };
-            Err(SendError { why: format!("the server answered {status}{said}"), wait: answer.retry_after })
+            Err(SendError {
+                wait: answer.retry_after,
+                is_final: is_final(status),
+                ..SendError::new(format!("the server answered {status}{said}"))
+            })
         }
     }
+}
+
+/// Whether a status says that the request itself is at fault: then sending it again does not help.
+const fn is_final(status: u16) -> bool {
+    const TIMEOUT: u16 = 408;
+    const TOO_EARLY: u16 = 425;
+    const TOO_MANY: u16 = 429;
+    matches!(status, 400..=499) && !matches!(status, TIMEOUT | TOO_EARLY | TOO_MANY)
 }
 
 /// The address of a webhook.

@@ -25,7 +25,9 @@ fn payload(channel: &ChannelConfig, letter: &Letter) -> Value {
         vec![json!({"type": "header", "text": {"type": "plain_text", "text": header, "emoji": false}})];
     blocks.extend(letter.texts.iter().map(|text| section(&written(text))));
     blocks.extend(letter.rest.iter().map(|line| section(&escaped(line))));
-    blocks.push(json!({"type": "context", "elements": [{"type": "mrkdwn", "text": format!("Koboshi · {}", letter.id)}]}));
+    let by = ["Koboshi", &letter.node, &letter.id].into_iter().filter(|part| !part.is_empty());
+    let by = escaped(&by.collect::<Vec<_>>().join(" · "));
+    blocks.push(json!({"type": "context", "elements": [{"type": "mrkdwn", "text": by}]}));
     let mut payload =
         json!({"text": escaped(&letter.heading), "username": channel.username, "blocks": blocks});
     let icon = if channel.icon.starts_with("https://") { "icon_url" } else { "icon_emoji" };
@@ -72,6 +74,7 @@ mod tests {
         let heading = "<!here>".to_owned();
         let letter = Letter {
             id: "msg_1".to_owned(),
+            node: "<!channel>".to_owned(),
             heading,
             texts: vec![text],
             rest: Vec::new(),
@@ -83,6 +86,7 @@ mod tests {
         assert_eq!((&payload["channel"], &payload["username"]), (&json!("#ops"), &json!("Koboshi Alert")));
         assert_eq!(payload["icon_emoji"], ":warning:");
         assert_eq!(payload["text"], "&lt;!here&gt;");
+        assert_eq!(payload["blocks"][2]["elements"][0]["text"], "Koboshi · &lt;!channel&gt; · msg_1");
         let said = payload["blocks"][1]["text"]["text"].as_str().unwrap();
         assert!(!said.contains('<') && said.matches("```").count() == 2, "{said}");
     }

@@ -63,7 +63,7 @@ const COMPOSED: &str = "notice-client-day notice-client-month notice-severity-cr
     origin-client origin-koboshi origin-process origin-provider origin-tool origin-transport reason-auth reason-billing \
     reason-blocked reason-context reason-error reason-key reason-model reason-network reason-none reason-operator \
     reason-overloaded reason-permission reason-plan reason-quota reason-rate-limit reason-region reason-sign-in \
-    reason-starts reason-status-401 reason-status-402 reason-status-403 reload-added reload-changed reload-removed reload-restarted \
+    reason-starts reason-status-401 reason-status-402 reason-status-403 reload-added reload-changed reload-removed reload-restart-for reload-restarted \
     scope-account scope-model scope-network scope-provider scope-request scope-sign-in state-absent state-cooling \
     state-disabled state-due state-forced-closed state-forced-open state-held state-open state-parked state-probing \
     spend-attempts spend-input spend-output spend-cost spend-by-key spend-by-model spend-by-route spend-by-agent \

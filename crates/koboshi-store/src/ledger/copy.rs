@@ -102,14 +102,17 @@ impl WorkingCopy {
         self.write(slot.key(), |known| known.take_in(slot, theirs))
     }
 
-    /// Every slot that this node would write to a store that lost its data: all facts, and its own breakers.
-    pub(super) fn to_report(&self, own: &Node) -> Vec<Slot> {
+    /// Every slot that this node would write to a store that lost its data: all facts that are of use, and its own breakers. What is spent
+    /// would go back and forth between those who have forgotten it and those who have not.
+    pub(super) fn to_report(&self, own: &Node, now: Timestamp) -> Vec<Slot> {
         let mut slots = Vec::new();
         for shard in self.all() {
             let shard = shard.read().unwrap_or_else(PoisonError::into_inner);
             for (key, known) in shard.iter().filter(|(key, _)| key.is_shared()) {
-                slots.extend(known.holds.iter().map(|_| Slot::holds(key.clone())));
-                slots.extend(known.cooldown.iter().map(|_| Slot::cooldown(key.clone())));
+                let holds = known.holds.iter().filter(|holds| !holds.is_spent(now));
+                slots.extend(holds.map(|_| Slot::holds(key.clone())));
+                let cooldown = known.cooldown.iter().filter(|cooldown| !cooldown.is_spent(now));
+                slots.extend(cooldown.map(|_| Slot::cooldown(key.clone())));
                 let mine = known.breakers.iter().filter(|(node, _)| node == own);
                 slots.extend(mine.map(|(node, _)| Slot::breaker(key.clone(), node.clone())));
             }
@@ -142,6 +145,20 @@ impl WorkingCopy {
             }
         }
         slots
+    }
+
+    /// Forgets facts that are spent.
+    pub(super) fn forget_spent(&self, now: Timestamp) {
+        for shard in self.all() {
+            let mut shard = shard.write().unwrap_or_else(PoisonError::into_inner);
+            shard.retain(|_, known| {
+                known.holds.take_if(|holds| holds.is_spent(now));
+                if known.cooldown.take_if(|cooldown| cooldown.is_spent(now)).is_some() {
+                    self.cooldowns.fetch_sub(1, Ordering::Release);
+                }
+                known.holds.is_some() || known.cooldown.is_some() || !known.breakers.is_empty()
+            });
+        }
     }
 
     /// Forgets the breakers of nodes that report no more.

@@ -121,6 +121,7 @@ impl Keeper {
             Some(watch) => watch,
             None => self.shared.store.watch(self.wake())?,
         };
+        let now = self.shared.clock.wall();
         let changes = watch.changes(self.shared.clock.moment());
         self.watch = Some(watch);
         match changes? {
@@ -128,7 +129,7 @@ impl Keeper {
             StoreChanges::Changed(loaded) => self.take_in(loaded, &mut HashSet::new()),
             StoreChanges::All(loaded) => {
                 let mut missing: HashSet<Slot> =
-                    self.shared.copy.to_report(&self.shared.options.node).into_iter().collect();
+                    self.shared.copy.to_report(&self.shared.options.node, now).into_iter().collect();
                 self.unreadable.clear();
                 self.take_in(loaded, &mut missing);
                 self.shared.outbox.put_back(missing);
@@ -280,6 +281,7 @@ impl Keeper {
     fn forget_what_is_old(&mut self, now: Timestamp) -> Result<(), StoreError> {
         let options = &self.shared.options;
         self.shared.copy.forget_breakers(&options.node, times::before(now, options.keep.breakers));
+        self.shared.copy.forget_spent(now);
         // A store prunes in steps: after a large one there may be more, and the next round takes the next one.
         if self.shared.store.prune(&options.keep, now)? < LARGE_STEP {
             self.next_prune = Some(self.shared.clock.moment().after(options.prune_every));

@@ -5,15 +5,19 @@
 //! server does (disappear, come back empty, stop answering), a call here ends within a few time limits, and the ledger above
 //! works on with what it knows.
 //!
-//! It deliberately has no cluster and no sentinel for now, and sends no pipelines. TLS trusts the certificates of the
+//! The server is one, the one that Sentinels name, or a node of a Cluster: all keys of a fleet are on one node, because scripts and
+//! announcements need them together. It deliberately sends no pipelines and reads from no replica. TLS trusts the certificates of the
 //! machine. A server that evicts keys under memory pressure can forget what is stored; ledgers write it again at their
 //! next full read. Its journal may hold an entry twice where the answer to a write was lost.
 
 mod handle;
 mod journal;
+mod listen;
 mod names;
 mod records;
+mod servers;
 mod sessions;
+mod time;
 mod usage;
 mod watch;
 
@@ -81,21 +85,20 @@ pub struct RedisStore {
     renew: Script,
     cache_put: Script,
     cache_get: Script,
+    note_swap: Script,
     sessions: SessionScripts,
     usage_add: Script,
 }
 
 impl RedisStore {
-    /// A store at this address, such as `redis://:password@host:6379/0`. Nothing is sent before it is used.
+    /// A store at this address, such as `redis://:password@host:6379/0`, `redis+sentinel://host,host/name` or `redis+cluster://host,host`.
+    /// Nothing is sent before it is used.
     ///
     /// # Errors
     /// The address cannot be used; the message does not show it.
     pub fn new(url: &str, policy: RedisPolicy) -> Result<Self, StoreError> {
-        let shared = Shared {
-            handle: RedisHandle::new(url, policy.limit)?,
-            names: Names::new(&policy.prefix),
-            policy,
-        };
+        let handle = RedisHandle::new(url, &policy.prefix, policy.limit)?;
+        let shared = Shared { names: Names::new(handle.prefix()), handle, policy };
         Ok(Self {
             shared: Arc::new(shared),
             records: Records::new(),
@@ -104,6 +107,7 @@ impl RedisStore {
             renew: Script::new(include_str!("lua/renew.lua")),
             cache_put: Script::new(include_str!("lua/cache_put.lua")),
             cache_get: Script::new(include_str!("lua/cache_get.lua")),
+            note_swap: Script::new(include_str!("lua/note_swap.lua")),
             sessions: SessionScripts::new(),
             usage_add: usage::script(),
         })
@@ -197,6 +201,21 @@ impl Store for RedisStore {
         self.shared.handle.run("forget a note", |connection| delete.query(connection))
     }
 
+    fn note_swap(
+        &self,
+        name: &str,
+        before: Option<&[u8]>,
+        after: &[u8],
+        ttl: Duration,
+        _now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut call = self.note_swap.prepare_invoke();
+        call.key(self.shared.names.note(name));
+        call.arg(if before.is_some() { "known" } else { "" }).arg(before.unwrap_or_default());
+        call.arg(after).arg(times::millis(ttl));
+        self.shared.handle.run("change a note", |connection| call.invoke(connection))
+    }
+
     fn sessions(&self) -> &dyn Sessions {
         self
     }
@@ -215,11 +234,11 @@ impl Store for RedisStore {
 
     fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError> {
         let (handle, names) = (&self.shared.handle, &self.shared.names);
-        let breakers = self.records.forget_breakers(handle, names, times::before(now, keep.breakers))?;
+        let records = self.records.forget_old(handle, names, times::before(now, keep.breakers), now)?;
         // Sessions, notes and leases end by themselves.
         let answers = self.cache_call("", b"", 1)?;
         let entries = journal::prune(handle, names, times::before(now, keep.journal), keep.entries)?;
         let usage = self.prune_usage(keep.first_day(now))?;
-        Ok(breakers + answers + entries + usage)
+        Ok(records + answers + entries + usage)
     }
 }

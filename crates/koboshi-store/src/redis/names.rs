@@ -15,6 +15,8 @@ pub(super) struct Names {
     /// The number of every session's last change, and of the last one of all.
     pub(super) changed: String,
     pub(super) changes: String,
+    /// The channel on which changed sessions and inboxes are named.
+    pub(super) announced: String,
     /// The days that have usage.
     pub(super) usage_days: String,
     prefix: String,
@@ -36,6 +38,7 @@ impl Names {
             owned: name("sessions-owned"),
             changed: name("sessions-changed"),
             changes: name("session-changes"),
+            announced: name("sessions-announced"),
             usage_days: name("usage-days"),
             prefix: prefix.to_owned(),
         }

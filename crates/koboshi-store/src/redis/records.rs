@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use redis::{Connection, RedisResult, Script};
 
 use crate::error::StoreError;
@@ -183,26 +184,41 @@ impl Records {
         Ok(again)
     }
 
-    /// Forgets breakers that were seen last before then.
-    pub(super) fn forget_breakers(
+    /// Forgets breakers that were seen last before then, and facts that are spent.
+    pub(super) fn forget_old(
         &self,
         handle: &RedisHandle,
         names: &Names,
-        before: jiff::Timestamp,
+        before: Timestamp,
+        now: Timestamp,
     ) -> Result<u64, StoreError> {
         let doing = "forget what is old";
-        let mut call = self.forget.prepare_invoke();
-        call.key(&names.records);
-        let mut any = false;
-        for (slot, body) in handle.run(doing, |connection| fetch_all(connection, names))? {
-            let is_old =
-                |slot: &Slot| matches!(read(slot, &body), Ok(Record::Breaker(seen)) if seen.at < before);
-            if slot.parse::<Slot>().is_ok_and(|slot| is_old(&slot)) {
-                call.arg(slot).arg(&body);
-                any = true;
+        let is_old = |slot: &Slot, body: &[u8]| match read(slot, body) {
+            Ok(Record::Breaker(breaker)) => breaker.at < before,
+            Ok(fact) => fact.is_spent(now),
+            Err(_) => false,
+        };
+        let (mut gone, mut cursor) = (0, 0);
+        loop {
+            let (next, page) = handle.run(doing, |connection| page_from(connection, names, cursor))?;
+            let mut call = self.forget.prepare_invoke();
+            call.key(&names.records);
+            let mut any = false;
+            for (name, body) in page {
+                let slot = std::str::from_utf8(&name).ok().and_then(|name| name.parse::<Slot>().ok());
+                if slot.is_some_and(|slot| is_old(&slot, &body)) {
+                    call.arg(name).arg(body);
+                    any = true;
+                }
             }
+            if any {
+                gone += handle.run(doing, |connection| call.invoke::<u64>(connection))?;
+            }
+            if next == 0 {
+                return Ok(gone);
+            }
+            cursor = next;
         }
-        if any { handle.run(doing, |connection| call.invoke(connection)) } else { Ok(0) }
     }
 }
 
@@ -217,14 +233,18 @@ fn fetch(connection: &mut Connection, names: &Names, slots: &[String]) -> RedisR
     redis::cmd("HMGET").arg(&names.records).arg(slots).query(connection)
 }
 
+/// Some records, and where the next ones begin; 0 at the end.
+fn page_from(connection: &mut Connection, names: &Names, cursor: u64) -> RedisResult<(u64, Page)> {
+    let mut scan = redis::cmd("HSCAN");
+    scan.arg(&names.records).arg(cursor).arg("COUNT").arg(1000).query(connection)
+}
+
 /// Everything, in steps between which the server can serve other clients. What changes on the way may be seen before or after.
 fn fetch_all(connection: &mut Connection, names: &Names) -> RedisResult<BTreeMap<String, Vec<u8>>> {
     let mut all = BTreeMap::new();
     let mut cursor = 0_u64;
     loop {
-        let mut scan = redis::cmd("HSCAN");
-        scan.arg(&names.records).arg(cursor).arg("COUNT").arg(1000);
-        let (next, page): (u64, Page) = scan.query(connection)?;
+        let (next, page) = page_from(connection, names, cursor)?;
         all.extend(page.into_iter().map(|(slot, body)| (String::from_utf8_lossy(&slot).into_owned(), body)));
         if next == 0 {
             return Ok(all);

@@ -1,5 +1,6 @@
 //! Sessions in Redis: a hash for the head, a sorted set for the events, one sorted set for all leases. Each change is one script.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -9,7 +10,8 @@ use super::RedisStore;
 use super::names::Names;
 use crate::error::StoreError;
 use crate::session::{
-    Appended, INBOX_TTL, MAX_INBOX, NOBODY, Ownership, SessionWrite, Sessions, StoredSession, Taken,
+    Announced, Appended, INBOX_TTL, Listening, MAX_INBOX, NOBODY, Ownership, SessionWrite, Sessions,
+    StoredSession, Taken,
 };
 use crate::times;
 
@@ -20,6 +22,7 @@ pub(super) struct SessionScripts {
     renew: Script,
     lost: Script,
     inbox: Script,
+    inbox_send: Script,
     forget: Script,
 }
 
@@ -31,6 +34,7 @@ impl SessionScripts {
             renew: Script::new(include_str!("lua/session_renew.lua")),
             lost: Script::new(include_str!("lua/session_lost.lua")),
             inbox: Script::new(include_str!("lua/inbox.lua")),
+            inbox_send: Script::new(include_str!("lua/inbox_send.lua")),
             forget: Script::new(include_str!("lua/session_forget.lua")),
         }
     }
@@ -160,7 +164,7 @@ impl Sessions for RedisStore {
         };
         let mut call = self.sessions.append.prepare_invoke();
         call.key(names.session(id)).key(names.session_events(id)).key(&names.owned);
-        call.key(&names.changed).key(&names.changes);
+        call.key(&names.changed).key(&names.changes).key(&names.announced);
         call.arg(id).arg(fence).arg(write.after).arg(write.seq);
         call.arg(times::millis(write.lease)).arg(times::millis(write.ttl)).arg(write.keep_from);
         call.arg(ownership).arg(write.head.as_deref().unwrap_or_default());
@@ -255,7 +259,7 @@ impl Sessions for RedisStore {
         let names = self.names();
         let mut call = self.sessions.forget.prepare_invoke();
         call.key(names.session(id)).key(names.session_events(id)).key(&names.owned);
-        call.key(&names.changed).key(&names.changes);
+        call.key(&names.changed).key(&names.changes).key(&names.announced);
         call.arg(id).arg(times::millis(ttl));
         let was_there: u64 =
             self.shared.handle.run("forget a session", |connection| call.invoke(connection))?;
@@ -263,18 +267,20 @@ impl Sessions for RedisStore {
     }
 
     fn send(&self, to: &str, message: &[u8], _now: Timestamp) -> Result<(), StoreError> {
-        let inbox = self.names().inbox(to);
-        let run = |command: &redis::Cmd| {
-            self.shared.handle.run("send to another process", |connection| command.exec(connection))
-        };
-        run(redis::cmd("RPUSH").arg(&inbox).arg(message))?;
-        run(redis::cmd("LTRIM").arg(&inbox).arg(-i64::try_from(MAX_INBOX).unwrap_or(i64::MAX)).arg(-1))?;
-        run(redis::cmd("PEXPIRE").arg(&inbox).arg(times::millis(INBOX_TTL)))
+        let names = self.names();
+        let mut call = self.sessions.inbox_send.prepare_invoke();
+        call.key(names.inbox(to)).key(&names.announced);
+        call.arg(message).arg(MAX_INBOX).arg(times::millis(INBOX_TTL)).arg(to);
+        self.shared.handle.run("send to another process", |connection| call.invoke(connection))
     }
 
     fn receive(&self, inbox: &str, _now: Timestamp) -> Result<Vec<Vec<u8>>, StoreError> {
         let mut call = self.sessions.inbox.prepare_invoke();
         call.key(self.names().inbox(inbox));
         self.shared.handle.run("empty the inbox", |connection| call.invoke(connection))
+    }
+
+    fn listen(&self, announced: Announced) -> Result<Option<Box<dyn Listening>>, StoreError> {
+        super::listen::listen(Arc::clone(&self.shared), announced).map(Some)
     }
 }

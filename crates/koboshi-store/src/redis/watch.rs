@@ -18,6 +18,7 @@ use crate::store::{StoreChanges, Wake, Watch};
 
 use super::Shared;
 use super::records::{load, load_some};
+use super::time;
 
 /// If more slots than this were announced, everything is read instead.
 const MAX_SLOTS: usize = 10_000;
@@ -89,7 +90,11 @@ impl RedisWatch {
         let announced = self.announced(now);
         let (handle, names) = (&self.shared.handle, &self.shared.names);
         match announced.filter(|_| !was_emptied) {
-            None => load(handle, names).map(StoreChanges::All),
+            None => {
+                // A clock may have been set since the connection was made.
+                drop(handle.run("ask for the time", time::follow));
+                load(handle, names).map(StoreChanges::All)
+            }
             Some(slots) if slots.is_empty() => Ok(StoreChanges::Quiet),
             Some(slots) => load_some(handle, names, &slots).map(StoreChanges::Changed),
         }

@@ -37,6 +37,7 @@ use crate::usage::UsageStore;
 
 use errors::StoreResult;
 use open::{Deadline, Identity};
+use records::FactPlace;
 use watch::SqliteWatch;
 
 /// How the file is used.
@@ -62,6 +63,8 @@ struct File {
     writer: Mutex<Connection>,
     reader: Mutex<Connection>,
     identity: Mutex<Identity>,
+    /// Where the search for spent facts goes on.
+    searched: Mutex<FactPlace>,
 }
 
 impl File {
@@ -71,7 +74,15 @@ impl File {
         let (_, writer) = connect(path, &place, &policy, deadline)?;
         let (identity, reader) = connect(path, &place, &policy, deadline)?;
         let (writer, reader, identity) = (Mutex::new(writer), Mutex::new(reader), Mutex::new(identity));
-        Ok(Self { path: path.to_owned(), place, policy, writer, reader, identity })
+        Ok(Self {
+            path: path.to_owned(),
+            place,
+            policy,
+            writer,
+            reader,
+            identity,
+            searched: Mutex::default(),
+        })
     }
 
     /// One more connection.
@@ -256,6 +267,23 @@ impl Store for SqliteStore {
         self.write("forget a note", |transaction| expiring::note_delete(transaction, name))
     }
 
+    fn note_swap(
+        &self,
+        name: &str,
+        before: Option<&[u8]>,
+        after: &[u8],
+        ttl: Duration,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.write("change a note", |transaction| {
+            let is_same = expiring::note_get(transaction, name, now)?.as_deref() == before;
+            if is_same {
+                expiring::note_put(transaction, name, after, ttl, now)?;
+            }
+            Ok(is_same)
+        })
+    }
+
     fn sessions(&self) -> &dyn Sessions {
         self
     }
@@ -273,12 +301,15 @@ impl Store for SqliteStore {
     }
 
     fn prune(&self, keep: &Retention, now: Timestamp) -> Result<u64, StoreError> {
+        let from = lock(&self.file.searched).clone();
         let gone = self.write_at("forget what is old", now, |transaction, by_now| {
             let breakers = records::forget_breakers(transaction, times::before(now, keep.breakers))?;
+            let (spent, next) = records::forget_spent(transaction, &from, now)?;
+            *lock(&self.file.searched) = next;
             let ended = expiring::prune(transaction, by_now)?;
             let entries = journal::prune(transaction, times::before(now, keep.journal), keep.entries)?;
             let usage = usage::prune(transaction, keep.first_day(now), by_now)?;
-            Ok(breakers + ended + entries + usage)
+            Ok(breakers + spent + ended + entries + usage)
         })?;
         Ok(u64::try_from(gone).unwrap_or(u64::MAX))
     }

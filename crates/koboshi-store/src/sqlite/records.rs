@@ -151,6 +151,40 @@ pub(super) fn forget_breakers(transaction: &Transaction<'_>, before: Timestamp) 
     )
 }
 
+/// The most facts that one call reads: other processes get the lock in between.
+const SPENT_STEP: usize = 20_000;
+const SELECT_FACTS: &str = "
+    SELECT kind, key, node, body FROM record
+    WHERE kind <> 'breaker' AND (kind, key) > (?1, ?2) ORDER BY kind, key LIMIT ?3";
+
+/// Where a search through all facts goes on: after this kind and key.
+pub(super) type FactPlace = (String, String);
+
+/// Forgets facts that are spent, among those from this place on. Says how many, and where the next call goes on.
+pub(super) fn forget_spent(
+    transaction: &Transaction<'_>,
+    (kind, key): &FactPlace,
+    now: Timestamp,
+) -> rusqlite::Result<(usize, FactPlace)> {
+    let mut select = transaction.prepare(SELECT_FACTS)?;
+    let step = i64::try_from(SPENT_STEP).unwrap_or(i64::MAX);
+    let rows = select.query_map(params![kind, key, step], |row| {
+        Ok(((row.get::<_, String>(0)?, row.get::<_, String>(1)?), read_row(row)))
+    })?;
+    let (mut spent, mut last, mut count) = (Vec::new(), FactPlace::default(), 0);
+    for row in rows {
+        let (place, fact) = row?;
+        count += 1;
+        spent.extend(fact.ok().filter(|(_, record)| record.is_spent(now)).map(|(slot, _)| slot));
+        last = place;
+    }
+    let mut remove = transaction.prepare(REMOVE)?;
+    for slot in &spent {
+        remove.execute(params![slot.kind().name(), slot.key().to_string(), slot.node_name()])?;
+    }
+    Ok((spent.len(), if count < SPENT_STEP { FactPlace::default() } else { last }))
+}
+
 /// Everything, and what was set aside.
 pub(super) fn load(connection: &Connection, place: &str) -> Result<StoreContents, StoreError> {
     let doing = "read state";

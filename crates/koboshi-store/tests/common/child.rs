@@ -36,6 +36,7 @@ impl Actor {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["child", "--exact", "--nocapture", "--test-threads=1"])
             .env(PART, part)
+            .env(crate::common::BEGINNING, crate::common::beginning().to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()

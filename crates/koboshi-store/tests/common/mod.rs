@@ -10,22 +10,33 @@
 )]
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use jiff::Timestamp;
 use koboshi::breaker::{BreakerSnapshot, Mode};
 use koboshi::cooldown::{Class, Cooldown, Rest};
 use koboshi::gate::{Holds, Limit};
 use koboshi::key::ScopeKey;
-use koboshi_store::{Entry, EntryKind, Node, Slot};
+use koboshi_store::{Clock, Entry, EntryKind, Node, Slot, SystemClock};
 
 #[allow(unused_imports, reason = "each test program uses a part of it")]
 pub(crate) use koboshi_testkit::{DEADLINE, pause, until};
 
-pub(crate) const NOON: i64 = 1_794_744_000;
+/// Tells a child process when the time of its parent begins.
+pub(crate) const BEGINNING: &str = "KOBOSHI_TEST_BEGINNING";
 
-/// This many seconds after a noon in November 2026.
+/// The second where the time of the tests begins: some hours ago, because facts that ended long ago are forgotten.
+pub(crate) fn beginning() -> i64 {
+    static BEGINNING_OF_ALL: LazyLock<i64> = LazyLock::new(|| {
+        let of_parent = std::env::var(BEGINNING).ok().and_then(|text| text.parse().ok());
+        of_parent.unwrap_or_else(|| SystemClock.wall().as_second() - 20_000)
+    });
+    *BEGINNING_OF_ALL
+}
+
+/// This many seconds after the time of the tests began.
 pub(crate) fn at(second: i64) -> Timestamp {
-    Timestamp::from_second(NOON + second).unwrap()
+    Timestamp::from_second(beginning() + second).unwrap()
 }
 
 pub(crate) fn key(text: &str) -> ScopeKey {
@@ -66,7 +77,15 @@ pub(crate) fn held(limit: Limit, until: i64) -> Holds {
 }
 
 pub(crate) fn snapshot(second: i64, mode: Mode) -> BreakerSnapshot {
-    BreakerSnapshot { at: at(second), mode, since: at(second), until: None, openings: 0, why: None }
+    BreakerSnapshot {
+        at: at(second),
+        mode,
+        since: at(second),
+        until: None,
+        openings: 0,
+        why: None,
+        is_local: false,
+    }
 }
 
 pub(crate) fn entry(second: i64, what: EntryKind, text: &str) -> Entry {

@@ -101,3 +101,22 @@ pub(crate) fn notes_are_kept_replaced_and_forgotten(subject: &Subject) {
     store.note_put("s2", b"short", subject.soon, now).unwrap();
     subject.after_soon("it is gone", |now| store.note_get("s2", now).unwrap().is_none());
 }
+
+pub(crate) fn a_note_is_changed_by_one_of_those_who_read_it(subject: &Subject) {
+    let (store, now) = (&subject.store, subject.now());
+    let swap = |before: Option<&[u8]>, after: &[u8]| store.note_swap("s1", before, after, LONG, now).unwrap();
+    assert!(swap(None, b"one"));
+    assert!(!swap(None, b"two"), "there is one");
+    assert!(!swap(Some(b"other"), b"two"), "it is another one");
+    assert!(swap(Some(b"one"), b"two") && !swap(Some(b"one"), b"three"));
+    assert_eq!(store.note_get("s1", now).unwrap().as_deref(), Some(&b"two"[..]));
+    let any = [0, 159, 146, 150, b'\n'];
+    assert!(swap(Some(b"two"), &any) && swap(Some(&any), b"") && swap(Some(b""), b"x"), "any bytes, or none");
+    store.note_delete("s1").unwrap();
+    assert!(!swap(Some(b"x"), b"y"), "it is gone");
+    store.note_put("s1", b"x", subject.soon, now).unwrap();
+    subject.after_soon("its time is over", |now| {
+        let is_over = store.note_get("s1", now).unwrap().is_none();
+        is_over && store.note_swap("s1", None, b"y", LONG, now).unwrap()
+    });
+}

@@ -48,7 +48,8 @@ contract! {
         breakers_have_a_slot_per_node,
         what_is_not_shared_is_not_stored,
         a_watch_gives_all_then_changes_then_nothing,
-        silent_breakers_are_forgotten_and_facts_are_not,
+        silent_breakers_are_forgotten_and_facts_in_use_are_not,
+        spent_facts_are_forgotten_and_what_a_clear_ended_does_not_come_back,
         any_order_of_merges_ends_the_same;
     expiring:
         a_lease_is_held_by_one,
@@ -57,7 +58,8 @@ contract! {
         a_released_lease_is_free,
         an_answer_is_kept_for_its_time,
         the_cache_has_a_bound_and_what_ends_soonest_makes_room,
-        notes_are_kept_replaced_and_forgotten;
+        notes_are_kept_replaced_and_forgotten,
+        a_note_is_changed_by_one_of_those_who_read_it;
     sessions:
         a_session_is_made_once_and_read_with_its_events,
         one_owner_writes_and_a_fence_keeps_others_out,

@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use koboshi::breaker::Mode;
-use koboshi::cooldown::{ClearMark, Cooldown};
+use koboshi::cooldown::{ClearMark, Cooldown, Rest};
 use koboshi::gate::Limit;
 use koboshi::time::Moment;
 use koboshi_store::{Named, Record, Retention, Slot, StoreChanges, StoreContents};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::common::{at, held, node, resting, slot, snapshot, until};
+use crate::common::{at, held, node, rest, resting, slot, snapshot, until};
 use crate::subject::Subject;
 
 fn sorted(mut records: Vec<Named>) -> Vec<Named> {
@@ -109,15 +109,46 @@ pub(crate) fn a_watch_gives_all_then_changes_then_nothing(subject: &Subject) {
     assert_eq!(watch.changes(Moment::START).unwrap(), StoreChanges::Quiet, "the same once more is no change");
 }
 
-pub(crate) fn silent_breakers_are_forgotten_and_facts_are_not(subject: &Subject) {
+pub(crate) fn silent_breakers_are_forgotten_and_facts_in_use_are_not(subject: &Subject) {
     let (old, new, fact) =
         (slot("breaker n1 target:a"), slot("breaker n2 target:a"), slot("cooldown account:a"));
-    let fact = (fact, Record::Cooldown(resting(0, 1)));
+    let fact = (fact, Record::Cooldown(resting(0, 90_000)));
     let new = (new, Record::Breaker(snapshot(90_000, Mode::Open)));
     let old = (old, Record::Breaker(snapshot(0, Mode::Open)));
     subject.store.merge(&[old, new.clone(), fact.clone()]).unwrap();
     assert_eq!(subject.store.prune(&Retention::default(), at(100_000)).unwrap(), 1);
     assert_eq!(load(subject), sorted(vec![new, fact]));
+}
+
+pub(crate) fn spent_facts_are_forgotten_and_what_a_clear_ended_does_not_come_back(subject: &Subject) {
+    const DAY: i64 = 24 * 60 * 60;
+    let account = |number: i64| slot(&format!("cooldown account:{number}"));
+    let mut cleared = resting(0, 40 * DAY);
+    let stale = cleared.clone();
+    cleared.clear(ClearMark { at: at(10), by_person: false });
+    let parked = Cooldown { rest: Some(Rest { parked: true, ..rest(0, 1, 1) }), ..Cooldown::default() };
+    let kept = [
+        (account(-1), Record::Cooldown(cleared)),
+        (account(-2), Record::Cooldown(parked)),
+        (slot("holds account:a"), Record::Holds(held(Limit::Quota, 3 * DAY))),
+    ];
+    subject.store.merge(&kept).unwrap();
+    for first in (0..25_000).step_by(5000) {
+        let ended = |number| (account(number), Record::Cooldown(resting(0, 100)));
+        let ended: Vec<Named> = (first..first + 5000).map(ended).collect();
+        subject.store.merge(&ended).unwrap();
+    }
+    subject.store.merge(&[(slot("holds account:b"), Record::Holds(held(Limit::Tokens, 100)))]).unwrap();
+    // One call does a bounded amount of work.
+    let prune =
+        |now: i64| (0..3).map(|_| subject.store.prune(&Retention::default(), at(now)).unwrap()).sum::<u64>();
+    assert_eq!(prune(DAY), 0, "they may still be of use");
+    assert_eq!(prune(DAY + 100), 25_001);
+    assert_eq!(load(subject), sorted(kept.to_vec()));
+    let merged = subject.store.merge(&[(account(-1), Record::Cooldown(stale))]).unwrap();
+    assert_eq!(merged.beyond, kept[..1], "the clear is still known");
+    assert_eq!(prune(31 * DAY), 2);
+    assert_eq!(load(subject), sorted(kept[1..2].to_vec()));
 }
 
 fn any_change() -> impl Strategy<Value = Named> {

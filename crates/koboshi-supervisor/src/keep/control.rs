@@ -29,6 +29,9 @@ pub struct Order {
     /// With which agent: `agent/project`, `agent` for all of its projects; none for all.
     #[serde(default)]
     pub agent: Option<String>,
+    /// The one who asks notes it in the journal, with more than is known here.
+    #[serde(default)]
+    pub is_noted: bool,
 }
 
 /// What can be done.
@@ -45,6 +48,28 @@ pub enum Action {
     Restart,
     /// Read the config again, check it, and use it.
     Reload,
+}
+
+impl Order {
+    /// An order that the supervisor notes in the journal.
+    #[must_use]
+    pub const fn new(action: Action, agent: Option<String>) -> Self {
+        Self { action, agent, is_noted: false }
+    }
+}
+
+impl Action {
+    /// Its name in the journal.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Restart => "restart",
+            Self::Reload => "reload",
+        }
+    }
 }
 
 pub(super) struct Control {

@@ -156,7 +156,7 @@ pub fn keep(mut inputs: SupervisorInputs<'_>) -> Result<(), KeepError> {
         open_files: raise_open_files(),
     };
     let agents = inputs.runs.join(AGENTS);
-    let Settings { agents: wanted, rooms: policies } = inputs.settings;
+    let Settings { agents: wanted, rooms: policies, .. } = inputs.settings;
     let slots = wanted.into_iter().map(|agent| Slot::new(agent, &agents)).collect();
     let (watched_since, last_check) = (common.clock.wall(), common.clock.moment());
     let mut keeper = Keeper {
@@ -295,11 +295,17 @@ impl Keeper<'_> {
 
     /// Carries out an order, and returns the state afterwards.
     fn answer(&mut self, order: &Order, stopping: bool) -> Value {
-        match order.action {
+        let answer = match order.action {
             Action::Reload if stopping => json!({"error": "stopping"}),
             Action::Reload => self.reload(true),
             _ => answer(&mut self.slots, order, self.common.clock.wall()),
+        };
+        let is_change = order.action != Action::Status && !order.is_noted;
+        // A name that no agent has could fill the journal.
+        if is_change && answer.get("error").is_none_or(|error| error == "config") {
+            self.common.knowledge.note_order(order.action.name(), order.agent.as_deref());
         }
+        answer
     }
 
     /// What servers say about agents.
@@ -321,6 +327,7 @@ impl Keeper<'_> {
 
     fn start_due_agents(&mut self) {
         let (now, moment) = (self.common.clock.wall(), self.common.clock.moment());
+        self.common.knowledge.forget_unasked();
         // While the machine sleeps no agent is held.
         let passed = moment.since(self.last_check).min(SLEEP_GAP);
         self.last_check = moment;

@@ -19,6 +19,8 @@ pub struct Settings {
     pub agents: Vec<Agent>,
     /// How many runs each account allows at a time.
     pub rooms: BTreeMap<ScopeKey, RoomPolicy>,
+    /// Keys of the config whose new values count only for a supervisor that is started again.
+    pub restart_for: Vec<&'static str>,
 }
 
 /// What a check of the config found.
@@ -39,6 +41,8 @@ pub(super) struct Applied {
     removed: Vec<String>,
     restarted: Vec<String>,
     changed: Vec<String>,
+    /// Keys of the config that are not in use before a restart.
+    restart_for: Vec<&'static str>,
 }
 
 impl Applied {
@@ -55,13 +59,18 @@ impl Applied {
             .map(|(what, names)| format!("{what}: {}", names.join(", ")))
             .collect();
         let what = if parts.is_empty() { "no agent changes".to_owned() } else { parts.join("; ") };
-        format!("the new config of the agents is in use ({what})")
+        let pending = if self.restart_for.is_empty() {
+            String::new()
+        } else {
+            format!("; restart the supervisor for the new value of: {}", self.restart_for.join(", "))
+        };
+        format!("the new config of the agents is in use ({what}){pending}")
     }
 
     fn to_json(&self) -> Value {
         json!({
             "reloaded": true, "added": self.added, "removed": self.removed, "restarted": self.restarted,
-            "changed": self.changed,
+            "changed": self.changed, "restart_for": self.restart_for,
         })
     }
 }
@@ -98,7 +107,7 @@ impl Keeper<'_> {
     }
 
     fn apply(&mut self, settings: Settings) -> io::Result<Applied> {
-        let mut applied = Applied::default();
+        let mut applied = Applied { restart_for: settings.restart_for, ..Applied::default() };
         let mut new: BTreeMap<String, Agent> =
             settings.agents.into_iter().map(|agent| (agent.name.clone(), agent)).collect();
         let mut asked = false;

@@ -4,6 +4,7 @@
 //! shares the result with every process that uses the same account, and returns the end to the caller unless another start may help.
 
 mod relay;
+mod watch;
 
 use std::ffi::OsString;
 use std::io;
@@ -16,7 +17,7 @@ use koboshi::classify::{AgentLog, Classifier};
 use koboshi::cooldown::{StartRefusal, StartRefusalReason};
 use koboshi::fault::Fault;
 use koboshi::redact::Redactor;
-use koboshi::supervise::{End, Ladder, Outcome, Permit, Status, Step, after, judge};
+use koboshi::supervise::{End, Ladder, Outcome, Permit, Status, Step, WatchPolicy, after, judge};
 
 use crate::folder::{Ended, Folder, How, OnOwnerDeath, Refusal, Spec, State, TreeLimits};
 use crate::identity::Identity;
@@ -25,10 +26,10 @@ use crate::knowledge::{About, Knowledge, is_parked};
 use crate::session::Session;
 use crate::spawn::{Launch, Streams, start};
 use crate::terminal::{Terminal, is_interactive};
-use crate::watch::{Live, Sign};
 
 use crate::signals::Signals;
 use relay::{Relay, RunOutput};
+use watch::RunWatch;
 
 /// How often a wait is checked again: an operator may have ended the cooldown.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -52,6 +53,8 @@ pub struct Task {
     pub tries: u32,
     /// Cooldowns longer than this are not waited for.
     pub patience: Duration,
+    /// How long a run may take.
+    pub limits: WatchPolicy,
     /// Sessions are continued where the kind of agent allows it.
     pub resume: bool,
     /// The address of the gateway that it is pointed at.
@@ -121,7 +124,7 @@ pub fn run(
     let mut last = None;
     let mut failed: Option<Fault> = None;
     loop {
-        let permit = match wait(task, last.is_some(), knowledge, &signals, observer)? {
+        let mut permit = match wait(task, last.is_some(), knowledge, &signals, observer)? {
             Ok(permit) => permit,
             // A key of this process alone does not concern the caller, who gets the command's last end.
             Err(Verdict::Parked { held, ran }) if knowledge.is_private(&held.event.key) => {
@@ -136,7 +139,8 @@ pub fn run(
             observer.again(&fault);
         }
         let command = task.command_of(session.as_ref(), last.is_some());
-        let watched = once(task, &command, session.as_mut(), knowledge, classifier, &signals);
+        let watch = RunWatch::new(task, knowledge, classifier, session.as_mut(), &mut permit);
+        let watched = once(task, &command, watch, &signals);
         // A start that failed is an end like any other: its permit goes to the next one that waits.
         let (end, seen) = watched
             .unwrap_or_else(|error| (Ended::not_launched(&error, knowledge.now()), RunOutput::default()));
@@ -210,11 +214,10 @@ fn wait(
 fn once(
     task: &Task,
     command: &[OsString],
-    mut session: Option<&mut (Session, Option<String>)>,
-    knowledge: &Knowledge,
-    classifier: &Classifier,
+    mut watch: RunWatch<'_>,
     signals: &Signals,
 ) -> io::Result<(Ended, RunOutput)> {
+    let knowledge = watch.knowledge;
     let owner = Identity::own().ok_or_else(|| io::Error::other("/proc is not there"))?;
     let terminal = if is_interactive() { Terminal::open().ok() } else { None };
     let spec = Spec {
@@ -242,30 +245,22 @@ fn once(
     };
     let started = knowledge.now();
     let name = format!("run-{}-{}", std::process::id(), started.as_nanosecond());
+    let environment = task.environment_of();
+    let files: Vec<_> = task.kind.files(&environment).collect();
     let (folder, mut shim) = start(Launch {
         folder: &task.runs.join(name),
         spec: &spec,
         command,
-        environment: &task.environment_of(),
+        environment: &environment,
+        files: &files,
         dir: None,
         binary: &task.binary,
         streams,
     })?;
+    knowledge.note_start(&task.ladder, &task.label);
     let mut relay = Relay::new(&mut shim, terminal)?;
-    let live = Live::of(&task.kind);
-    let mut on_lines = |lines: &[u8]| {
-        if let Some((Session { own_id: Some(own), .. }, id @ None)) = session.as_deref_mut() {
-            *id = own.in_lines(lines);
-        }
-        let now = || knowledge.now().to_zoned(task.zone.clone());
-        live.signs(lines, classifier, now, |sign| {
-            if let Sign::Limit(fault) = sign {
-                knowledge.refused(&task.ladder, &fault, started, &task.label);
-            }
-        });
-    };
-    let watched = relay.until_end(&mut shim, signals, &mut on_lines);
-    let seen = relay.finish(&mut on_lines);
+    let watched = relay.until_end(&mut shim, signals, &mut watch);
+    let seen = relay.finish(&mut watch);
     watched?;
     let end = ending(&folder, knowledge.now());
     folder.remove();
@@ -327,7 +322,7 @@ impl Task {
         let log = AgentLog { text: &text, exit_code: Some(status.shell_code()), since: end.started };
         let read = self.kind.read_end(classifier, &log, &now);
         let ran = Duration::from_millis(end.ran_ms);
-        let ended = End { status, stopped: end.stopped(), ran, read: read.as_ref() };
+        let ended = End { status, stopped: seen.stopped.or(end.stopped()), ran, read: read.as_ref() };
         let outcome = end.explained(judge(&ended, knowledge.policy().min_run));
         let line = evidence(&outcome, &text);
         let about = About { agent: &self.label, line: line.as_deref(), code: status.shell_code() };

@@ -7,8 +7,10 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::Child;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
+use koboshi::supervise::StoppedFor;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use signal_hook::consts::SIGINT;
@@ -18,6 +20,8 @@ use crate::watch::{Lines, Tail};
 
 use crate::signals::Signals;
 
+use super::watch::RunWatch;
+
 const BUFFER: usize = 64 * 1024;
 /// How much typed input is buffered for a command that does not read.
 const MAX_TYPED: usize = 64 * 1024;
@@ -26,6 +30,8 @@ const MAX_TYPED: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct RunOutput {
     pub(super) tail: Tail,
+    /// Why it was stopped, if it took too long.
+    pub(super) stopped: Option<StoppedFor>,
 }
 
 /// A stream of the command and where it goes.
@@ -74,12 +80,15 @@ impl Relay {
         &mut self,
         child: &mut Child,
         signals: &Signals,
-        on_lines: &mut dyn FnMut(&[u8]),
+        watch: &mut RunWatch<'_>,
     ) -> io::Result<()> {
         while child.try_wait()?.is_none() {
-            let ready = self.wait(signals)?;
+            let ready = self.wait(signals, watch.next_check())?;
             for at in ready.streams.iter().rev() {
-                self.pass_on(*at, on_lines);
+                self.pass_on(*at, watch);
+            }
+            if watch.must_stop() {
+                self.ask_to_end(Signal::TERM);
             }
             if ready.typed {
                 self.read_typed();
@@ -97,7 +106,7 @@ impl Relay {
         Ok(())
     }
 
-    fn wait(&self, signals: &Signals) -> io::Result<Ready> {
+    fn wait(&self, signals: &Signals, at_most: Option<Duration>) -> io::Result<Ready> {
         let mut waiting: Vec<PollFd<'_>> =
             self.streams.iter().map(|stream| PollFd::new(&stream.from, PollFlags::IN)).collect();
         let count = waiting.len();
@@ -109,7 +118,8 @@ impl Relay {
         }
         waiting.push(PollFd::new(&self.shim, PollFlags::IN));
         waiting.extend(signals.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
-        match poll(&mut waiting, None) {
+        let at_most = at_most.and_then(|time| Timespec::try_from(time).ok());
+        match poll(&mut waiting, at_most.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
@@ -118,7 +128,7 @@ impl Relay {
     }
 
     /// Passes on what a stream has. A stream at its end, or whose reader is gone, is closed.
-    fn pass_on(&mut self, at: usize, on_lines: &mut dyn FnMut(&[u8])) {
+    fn pass_on(&mut self, at: usize, watch: &mut RunWatch<'_>) {
         let Some(stream) = self.streams.get_mut(at) else { return };
         let mut buffer = [0; BUFFER];
         let count = match stream.from.read(&mut buffer) {
@@ -132,7 +142,7 @@ impl Relay {
         let tail = &mut self.tail;
         let mut each = |lines: &[u8]| {
             tail.add(lines);
-            on_lines(lines);
+            watch.read(lines);
         };
         stream.lines.feed(bytes, &mut each);
         let passed = if stream.is_error {
@@ -159,7 +169,7 @@ impl Relay {
     fn hand_typed(&mut self) {
         let Some(terminal) = self.terminal.as_ref().filter(|_| !self.typed.is_empty()) else { return };
         let mut out = [PollFd::new(&terminal.ours, PollFlags::OUT)];
-        let nothing = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        let nothing = Timespec { tv_sec: 0, tv_nsec: 0 };
         if poll(&mut out, Some(&nothing)).is_ok_and(|count| count > 0) {
             // Few bytes at a time: a terminal that has space takes them without blocking.
             let piece = self.typed.get(..self.typed.len().min(256)).unwrap_or_default();
@@ -171,38 +181,41 @@ impl Relay {
     /// The command itself handles the first Ctrl-C; the next one, or any other signal, stops it.
     fn stop(&mut self, signal: i32) {
         self.stops += 1;
-        let signal = if signal == SIGINT && self.stops == 1 { Signal::INT } else { Signal::TERM };
+        self.ask_to_end(if signal == SIGINT && self.stops == 1 { Signal::INT } else { Signal::TERM });
+    }
+
+    fn ask_to_end(&self, signal: Signal) {
         // It may be gone already.
         let _ = pidfd_send_signal(&self.shim, signal);
     }
 
     /// Passes on what is left after the end.
-    pub(super) fn finish(mut self, on_lines: &mut dyn FnMut(&[u8])) -> RunOutput {
+    pub(super) fn finish(mut self, watch: &mut RunWatch<'_>) -> RunOutput {
         for stream in &self.streams {
             // A process that could not be killed may hold its stream open for ever: do not block.
             let _ = ioctl_fionbio(&stream.from, true);
         }
         for at in (0..self.streams.len()).rev() {
-            self.drain(at, on_lines);
+            self.drain(at, watch);
         }
-        RunOutput { tail: std::mem::take(&mut self.tail) }
+        RunOutput { tail: std::mem::take(&mut self.tail), stopped: watch.stopped() }
     }
 
-    fn drain(&mut self, at: usize, on_lines: &mut dyn FnMut(&[u8])) {
+    fn drain(&mut self, at: usize, watch: &mut RunWatch<'_>) {
         loop {
             let before = self.streams.len();
-            let nothing = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+            let nothing = Timespec { tv_sec: 0, tv_nsec: 0 };
             let Some(stream) = self.streams.get_mut(at) else { return };
             let mut waiting = [PollFd::new(&stream.from, PollFlags::IN)];
             if !poll(&mut waiting, Some(&nothing)).is_ok_and(|count| count > 0) {
                 let tail = &mut self.tail;
                 stream.lines.finish(|lines| {
                     tail.add(lines);
-                    on_lines(lines);
+                    watch.read(lines);
                 });
                 return;
             }
-            self.pass_on(at, on_lines);
+            self.pass_on(at, watch);
             if self.streams.len() < before {
                 return;
             }

@@ -32,6 +32,10 @@ impl Cgroup {
         let read = |name| fs::read_to_string(name).unwrap_or_default();
         let base = base(&read("/proc/self/mounts"), &read("/proc/self/cgroup"))?;
         remove_left_over(&base);
+        Self::make_in(&base, limits, folder)
+    }
+
+    fn make_in(base: &Path, limits: &TreeLimits, folder: &Folder) -> Option<Self> {
         let own = Identity::own()?;
         let group = Self(base.join(format!("{PREFIX}{}-{}", own.pid, own.start)));
         fs::create_dir(&group.0).ok()?;
@@ -164,6 +168,37 @@ mod tests {
         assert_eq!(base(UNIFIED, "0::/../other\n"), None);
         assert_eq!(base(OLD, "4:memory:/x\n"), None);
         assert_eq!(base(UNIFIED, "4:memory:/x\n"), None);
+    }
+
+    /// A plain folder in place of the kernel's: what is written there is what the kernel would be asked for.
+    #[test]
+    fn a_group_asks_the_kernel_for_each_limit_and_is_killed_in_one_step() {
+        let place = tempfile::tempdir().unwrap();
+        let (base, run) = (place.path().join("base"), place.path().join("run"));
+        [&base, &run].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        let limits = TreeLimits { memory: Some(96 << 20), pids: Some(30) };
+        let group = Cgroup::make_in(&base, &limits, &Folder::at(&run)).unwrap();
+        let asked = |name: &str| fs::read_to_string(group.0.join(name)).unwrap_or_default();
+        let wanted = [
+            ("memory.max", "100663296"),
+            ("memory.swap.max", "0"),
+            ("memory.oom.group", "1"),
+            ("pids.max", "1920"),
+            ("cgroup.kill", ""),
+        ];
+        for (name, value) in wanted {
+            assert_eq!(asked(name), value, "{name}");
+        }
+        assert_eq!(group.0.parent(), Some(base.as_path()));
+        assert_eq!(fs::read_to_string(run.join(PLACE)).unwrap(), group.0.to_str().unwrap());
+        group.kill();
+        assert_eq!(asked("cgroup.kill"), "1");
+        assert!(!group.ran_out_of_memory());
+        fs::write(group.0.join("memory.events"), "low 0\nmax 9\noom 1\noom_kill 1\noom_group_kill 1\n")
+            .unwrap();
+        assert!(group.ran_out_of_memory());
+        let free = Cgroup::make_in(&base, &TreeLimits { memory: None, pids: Some(1) }, &Folder::at(&run));
+        assert!(free.is_none(), "a group of this process is there already");
     }
 
     #[test]

@@ -394,6 +394,8 @@ impl Shim {
             self.wait(Some(POLL_INTERVAL), 0)?;
             tree::reap_strangers(0);
         }
+        // What died since would stay a zombie where the first process of the machine reaps none, as in many containers.
+        tree::reap_strangers(0);
         Ok(left)
     }
 

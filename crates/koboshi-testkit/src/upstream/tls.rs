@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
 
@@ -71,7 +71,9 @@ impl Authority {
     #[must_use]
     pub fn write_server_to(&self, folder: &Path) -> (PathBuf, PathBuf) {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(NAMES.map(str::to_owned)).unwrap();
+        let mut params = CertificateParams::new(NAMES.map(str::to_owned)).unwrap();
+        // With the name of its authority it would look signed by itself.
+        params.distinguished_name.push(DnType::CommonName, "server");
         let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
         let (certificate_file, key_file) = (folder.join("server.pem"), folder.join("server.key"));
         std::fs::write(&certificate_file, certificate).unwrap();

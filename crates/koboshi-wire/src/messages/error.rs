@@ -2,8 +2,8 @@
 //!
 //! The official clients choose their exception by the status and show the message; inside a stream the word in `type` is all they have. An
 //! overload is 529 `overloaded_error`, as Anthropic's own API has it. Claude Code retries by itself whenever it reads that word, whatever the
-//! headers say, so the gateway gives it another status, and under that an error that is final never uses the word. It shows the message as it
-//! is, with the time at which another try is worth it.
+//! headers say, so the gateway gives it another status, and under that no error uses the word: neither the first nor the one while the target is
+//! out of use. It shows the message as it is, with the time at which another try is worth it.
 
 use std::borrow::Cow;
 
@@ -59,8 +59,6 @@ fn by_kind(failure: &Failure<'_>) -> &'static str {
     match failure.kind {
         Kind::Timeout => "timeout_error",
         Kind::RateLimited | Kind::QuotaExceeded => "rate_limit_error",
-        // The word for an overload goes only with its own status: a client that gets another status must not read it.
-        Kind::Unavailable if !failure.is_final => "overloaded_error",
         _ => "api_error",
     }
 }

@@ -90,6 +90,8 @@ pub struct Transition {
     pub until: Option<Moment>,
     /// How often it opened in a row without closing in between.
     pub openings: u32,
+    /// Whether it opened because this machine could not reach the target.
+    pub is_local: bool,
 }
 
 impl Transition {
@@ -105,6 +107,7 @@ impl Transition {
             until: self.until.map(|until| on_wall(until, now, wall)),
             openings: self.openings,
             why: Some(self.cause),
+            is_local: self.is_local,
         }
     }
 }

@@ -35,13 +35,13 @@ pub use event::{Refused, Transition, Why};
 pub use permit::{Outcome, Permit};
 pub use policy::{
     BreakerPolicy, BreakerPolicyError, MAX_STREAK, MAX_WINDOW_CALLS, MAX_WINDOW_TIME, OpenPolicy,
-    ProbePolicy, SlowPolicy, Span, WindowPolicy,
+    ProbePolicy, QUICK_FAILURE, SlowPolicy, Span, WindowPolicy,
 };
 pub use snapshot::{BreakerSnapshot, Mode};
 
 use permit::Pass;
 use state::State;
-use word::{CallResult, SMALL_WINDOW, Tally, Word, WordMode};
+use word::{CallResult, Cost, SMALL_WINDOW, Tally, Word, WordMode};
 
 /// `retry_at` of a breaker that an operator forced open.
 const FORCED: u64 = u64::MAX;
@@ -170,22 +170,28 @@ impl Breaker {
     /// Whether a call would be let through at that moment, as far as is known now. Takes nothing.
     #[must_use]
     pub fn would_admit(&self, at: Moment) -> bool {
-        self.refusal(at, false).is_none()
+        self.refusal(at).is_none()
     }
 
     /// The same where no other target is left.
     #[must_use]
     pub fn would_admit_last(&self, at: Moment) -> bool {
-        self.refusal(at, true).is_none()
+        self.refusal_of(at, true).is_none()
+    }
+
+    /// Why a call would be refused at that moment, if it would be. Takes nothing.
+    #[must_use]
+    pub fn refusal(&self, at: Moment) -> Option<Refused> {
+        self.refusal_of(at, false)
     }
 
     /// Why a call would be refused at that moment where no other target is left, if it would be. Takes nothing.
     #[must_use]
     pub fn refusal_last(&self, at: Moment) -> Option<Refused> {
-        self.refusal(at, true)
+        self.refusal_of(at, true)
     }
 
-    fn refusal(&self, at: Moment, last_target: bool) -> Option<Refused> {
+    fn refusal_of(&self, at: Moment, last_target: bool) -> Option<Refused> {
         match self.word().mode() {
             WordMode::Closed | WordMode::Disabled => None,
             WordMode::Open | WordMode::Probing => lock(&self.state).refusal(self, at, last_target),
@@ -219,11 +225,10 @@ impl Breaker {
 
     #[inline]
     fn record_ordinary(&self, generation: u64, outcome: Outcome, since: Moment, now: Moment) {
-        let failed = match outcome {
-            Outcome::Success => false,
-            Outcome::Failure => true,
-            Outcome::Ignored => return,
-        };
+        if outcome == Outcome::Ignored {
+            return;
+        }
+        let failed = outcome.is_failure();
         let seen = CallResult { failed, slow: self.is_slow(since, now) };
         let mut word = self.word();
         if self.large {
@@ -231,7 +236,8 @@ impl Breaker {
             if nothing_new && word.mode() == WordMode::Closed && word.is_of(generation) {
                 return;
             }
-            return self.change(|breaker, state| state.count_large(breaker, generation, seen, now));
+            let cost = Cost::of(outcome, since, now);
+            return self.change(|breaker, state| state.count_large(breaker, generation, (seen, cost), now));
         }
         loop {
             if word.mode() != WordMode::Closed || !word.is_of(generation) {
@@ -244,7 +250,9 @@ impl Breaker {
             // A good call in a full window only makes it better.
             let worse = failed || seen.slow || !word.is_full(self.small_window);
             if worse && self.verdict(next, failed).is_some() {
-                return self.change(|breaker, state| state.count_and_open(breaker, generation, seen, now));
+                let cost = Cost::of(outcome, since, now);
+                return self
+                    .change(|breaker, state| state.count_and_open(breaker, generation, (seen, cost), now));
             }
             match self.exchange(word, next) {
                 Ok(()) => return,
@@ -257,7 +265,8 @@ impl Breaker {
         // A target that answers its probes too slowly is not back.
         let outcome =
             if outcome == Outcome::Success && self.is_slow(since, now) { Outcome::Failure } else { outcome };
-        self.change(|breaker, state| state.probed(breaker, generation, pass, outcome, now));
+        let cost = Cost::of(outcome, since, now);
+        self.change(|breaker, state| state.probed(breaker, generation, pass, (outcome, cost), now));
     }
 
     fn return_probe(&self, generation: u64, number: u32) {
@@ -267,9 +276,10 @@ impl Breaker {
         }
     }
 
-    /// Another node's breaker for the same target opened: one failure here is enough now, one success dispels it.
+    /// Another node's breaker for the same target opened: one failure here is enough now, one success dispels it. One
+    /// that opened because its node could not reach the target says nothing here.
     pub fn hint(&self, remote: &BreakerSnapshot) {
-        if !matches!(remote.mode, Mode::Open | Mode::Probing) {
+        if remote.is_local || !matches!(remote.mode, Mode::Open | Mode::Probing) {
             return;
         }
         if self.large {
@@ -306,6 +316,16 @@ impl Breaker {
     pub fn mode(&self) -> Mode {
         let state = lock(&self.state);
         state.mode(self.word())
+    }
+
+    /// Whether the next probe may cost its caller a long wait: the failure that opened the breaker was not quick, or is
+    /// not known. Then the probe is better sent beside a call that another target serves than in its place.
+    #[must_use]
+    pub fn probe_is_dear(&self) -> bool {
+        match self.word().mode() {
+            WordMode::Closed | WordMode::Disabled => false,
+            WordMode::Open | WordMode::Probing => self.policy.probe.beside && lock(&self.state).is_dear(),
+        }
     }
 
     /// The breaker as others may see it. `now` and `wall` are the same instant on both clocks.

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, Scope};
 use crate::time::Moment;
 
 use super::Breaker;
@@ -20,6 +20,9 @@ pub enum Outcome {
     Success,
     /// The target failed.
     Failure,
+    /// It could not be reached. It counts as a failure; but this machine's network may be what is broken, so the breaker
+    /// that it opens is no hint to others.
+    Unreachable,
     /// It says nothing about the target: a bad request, a content filter, a rate limit, a cancelled call.
     Ignored,
 }
@@ -28,7 +31,15 @@ impl Outcome {
     /// How a call with this fault ended: only faults of health count.
     #[must_use]
     pub const fn of(fault: &Fault) -> Self {
-        if fault.advice.health { Self::Failure } else { Self::Ignored }
+        match fault.scope {
+            _ if !fault.advice.health => Self::Ignored,
+            Scope::Network => Self::Unreachable,
+            _ => Self::Failure,
+        }
+    }
+
+    pub(super) const fn is_failure(self) -> bool {
+        matches!(self, Self::Failure | Self::Unreachable)
     }
 
     /// How this call ended.

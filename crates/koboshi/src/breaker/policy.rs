@@ -9,6 +9,10 @@ pub const MAX_STREAK: u32 = 254;
 /// The longest time window.
 pub const MAX_WINDOW_TIME: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// A failure that comes within this time is quick: a caller that meets it has lost little, so such a target is probed
+/// again and again at the first pace.
+pub const QUICK_FAILURE: Duration = Duration::from_secs(1);
+
 /// What a sliding window looks back on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -49,7 +53,7 @@ pub struct WindowPolicy {
 pub struct OpenPolicy {
     /// The first time.
     pub first: Duration,
-    /// What it is multiplied by each time that the probes fail.
+    /// What it is multiplied by each time that the probes fail, unless the failure came within [`QUICK_FAILURE`].
     pub growth: f64,
     /// It never stays open longer, so that a recovered target is soon back in use.
     pub cap: Duration,
@@ -69,6 +73,9 @@ pub struct ProbePolicy {
     pub timeout: Duration,
     /// When no other target is left, an open breaker lets one call through in each such stretch; none refuses all.
     pub last_target_every: Option<Duration>,
+    /// A probe that may cost its caller a long wait is better sent beside a call that another target serves, see
+    /// [`Breaker::probe_is_dear`](super::Breaker::probe_is_dear).
+    pub beside: bool,
 }
 
 /// When a breaker opens, for how long, and what closes it.
@@ -100,18 +107,21 @@ impl Default for BreakerPolicy {
 }
 
 const HALF_A_MINUTE: Duration = Duration::from_secs(30);
+const HALF_A_MINUTE_OPEN: OpenPolicy =
+    OpenPolicy { first: HALF_A_MINUTE, growth: 1.0, cap: HALF_A_MINUTE, jitter: 0.1 };
 
 impl BreakerPolicy {
     /// Five failures in a row, open for thirty seconds.
     pub const CONSECUTIVE: Self = Self {
         consecutive: Some(5),
         window: None,
-        open: OpenPolicy { first: HALF_A_MINUTE, growth: 1.0, cap: HALF_A_MINUTE, jitter: 0.0 },
+        open: HALF_A_MINUTE_OPEN,
         probe: ProbePolicy {
             permits: 1,
             successes: 2,
             timeout: HALF_A_MINUTE,
             last_target_every: Some(Duration::from_secs(1)),
+            beside: true,
         },
     };
 
@@ -119,20 +129,21 @@ impl BreakerPolicy {
     pub const WINDOW: Self = Self {
         consecutive: None,
         window: Some(WindowPolicy { span: Span::Calls(10), min_calls: 5, failure_rate: 0.5, slow: None }),
-        open: OpenPolicy { first: HALF_A_MINUTE, growth: 1.0, cap: HALF_A_MINUTE, jitter: 0.0 },
+        open: HALF_A_MINUTE_OPEN,
         probe: ProbePolicy {
             permits: 3,
             successes: 3,
             timeout: HALF_A_MINUTE,
             last_target_every: Some(Duration::from_secs(1)),
+            beside: true,
         },
     };
 
-    /// Both rules; opens for five seconds at first and for thirty at most.
+    /// Both rules; opens for five seconds at first and for thirty at most; quick failures keep it at five.
     pub const BOTH: Self = Self {
         consecutive: Some(5),
         window: Self::WINDOW.window,
-        open: OpenPolicy { first: Duration::from_secs(5), growth: 2.0, cap: HALF_A_MINUTE, jitter: 0.1 },
+        open: OpenPolicy { first: Duration::from_secs(5), growth: 2.0, ..HALF_A_MINUTE_OPEN },
         probe: ProbePolicy { permits: 3, successes: 2, ..Self::WINDOW.probe },
     };
 }
@@ -230,6 +241,7 @@ mod tests {
         for policy in [BreakerPolicy::CONSECUTIVE, BreakerPolicy::WINDOW, BreakerPolicy::BOTH] {
             assert_eq!(policy.validate(), Ok(()));
             assert!(policy.open.cap <= HALF_A_MINUTE, "a recovered target is back within thirty seconds");
+            assert!(policy.open.jitter > 0.0, "the nodes of a fleet do not probe in step");
         }
         assert_eq!(BreakerPolicy::CONSECUTIVE.consecutive, Some(5));
         assert_eq!(BreakerPolicy::CONSECUTIVE.open.first, HALF_A_MINUTE);

@@ -63,6 +63,14 @@ pub struct BreakerSnapshot {
     /// Why it is in this mode; none where it has not changed yet, or an older program took the snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "known")]
     pub why: Option<Why>,
+    /// Whether it opened because its node could not reach the target: its own network may be what is broken.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_local: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands in a reference")]
+const fn is_false(yes: &bool) -> bool {
+    !*yes
 }
 
 /// A reason that only a newer program knows is none: the rest of the snapshot still counts.
@@ -101,7 +109,7 @@ impl BreakerSnapshot {
     /// The later of two snapshots of one breaker.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
-        let rank = |one: &Self| (one.at, one.since, one.mode, one.until, one.openings, one.why);
+        let rank = |one: &Self| (one.at, one.since, one.mode, one.until, one.openings, one.why, one.is_local);
         if rank(self) >= rank(other) { self.clone() } else { other.clone() }
     }
 }

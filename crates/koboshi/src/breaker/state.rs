@@ -22,7 +22,7 @@ use crate::time::{Moment, grown, scaled};
 use super::permit::Pass;
 use super::snapshot::on_wall;
 use super::window::Window;
-use super::word::{CallResult, Word, WordMode};
+use super::word::{CallResult, Cost, Word, WordMode};
 use super::{
     Breaker, BreakerPolicy, BreakerSnapshot, FORCED, ForcedMode, Mode, Outcome, ProbePolicy, Refused, Span,
     Transition, Why,
@@ -46,6 +46,10 @@ pub(super) struct State {
     why: Option<Why>,
     /// Openings in a row without a closing in between.
     openings: u32,
+    /// Those of them that were not by a quick failure: they make the open time grow.
+    long_openings: u32,
+    /// What the failure that opened it last was like.
+    cost: Cost,
     /// When an open breaker begins to probe.
     until: Moment,
     /// Probes that have not come back: their numbers, and when they went out.
@@ -75,6 +79,8 @@ impl State {
             before: None,
             why: None,
             openings: 0,
+            long_openings: 0,
+            cost: Cost::default(),
             until: now,
             probes: Vec::new(),
             next_probe: 0,
@@ -203,7 +209,7 @@ impl State {
         &mut self,
         breaker: &Breaker,
         generation: u64,
-        seen: CallResult,
+        (seen, cost): (CallResult, Cost),
         now: Moment,
     ) {
         loop {
@@ -213,7 +219,7 @@ impl State {
             }
             let next = word.with(seen, breaker.small_window);
             if let Some(why) = breaker.verdict(next, seen.failed).filter(|_| self.forced.is_none()) {
-                return self.open(breaker, why, now);
+                return self.open(breaker, why, cost, now);
             }
             // Another call changed the picture, or an operator keeps it closed: only count.
             if breaker.exchange(word, next).is_ok() {
@@ -223,7 +229,13 @@ impl State {
     }
 
     /// A window that lives here.
-    pub(super) fn count_large(&mut self, breaker: &Breaker, generation: u64, seen: CallResult, now: Moment) {
+    pub(super) fn count_large(
+        &mut self,
+        breaker: &Breaker,
+        generation: u64,
+        (seen, cost): (CallResult, Cost),
+        now: Moment,
+    ) {
         let word = breaker.word();
         if word.mode() != WordMode::Closed || !word.is_of(generation) {
             return;
@@ -236,7 +248,7 @@ impl State {
         let why = if warned { Some(Why::Warned) } else { breaker.judge(large.streak, tally) };
         let spotless = large.window.is_spotless();
         match why.filter(|_| self.forced.is_none()) {
-            Some(why) => self.open(breaker, why, now),
+            Some(why) => self.open(breaker, why, cost, now),
             None if spotless != word.is_spotless() => breaker.mark(word.spotless(spotless)),
             None => {}
         }
@@ -247,7 +259,7 @@ impl State {
         breaker: &Breaker,
         generation: u64,
         pass: Pass,
-        outcome: Outcome,
+        (outcome, cost): (Outcome, Cost),
         now: Moment,
     ) {
         let word = breaker.word();
@@ -268,7 +280,9 @@ impl State {
                     self.close(breaker, Why::ProbesSucceeded, now);
                 }
             }
-            (Outcome::Failure, WordMode::Probing) => self.open(breaker, Why::ProbeFailed, now),
+            (Outcome::Failure | Outcome::Unreachable, WordMode::Probing) => {
+                self.open(breaker, Why::ProbeFailed, cost, now);
+            }
             // A paced call that failed says nothing new about an open target; a 429 on a probe says nothing about its
             // health.
             _ => {}
@@ -302,8 +316,10 @@ impl State {
 
     // ===== changes of mode =====
 
-    fn open(&mut self, breaker: &Breaker, why: Why, now: Moment) {
+    fn open(&mut self, breaker: &Breaker, why: Why, cost: Cost, now: Moment) {
         self.openings = self.openings.saturating_add(1);
+        self.long_openings = self.long_openings.saturating_add(u32::from(!cost.is_quick));
+        self.cost = cost;
         let from = self.mode(breaker.word());
         self.open_until(breaker, from, why, now, now.after(self.open_time(&breaker.policy)));
     }
@@ -314,15 +330,25 @@ impl State {
         self.enter_from(breaker, from, WordMode::Open, why, now);
     }
 
-    /// Grows with each opening up to the cap; chance only shortens it.
+    /// Grows with each opening up to the cap, but not after a quick failure; chance only shortens it.
     fn open_time(&self, policy: &BreakerPolicy) -> Duration {
         let open = &policy.open;
-        let max = grown(open.first, open.growth, self.openings.saturating_sub(1)).min(open.cap);
+        let steps = if self.cost.is_quick { 0 } else { self.long_openings.saturating_sub(1) };
+        let max = grown(open.first, open.growth, steps).min(open.cap);
         self.seed.nth(self.generation).between(scaled(max, 1.0 - open.jitter), max)
     }
 
+    /// Whether a probe may cost its caller a long wait. One that succeeded shows that it does not.
+    pub(super) const fn is_dear(&self) -> bool {
+        !self.cost.is_quick && self.good == 0
+    }
+
+    fn forget_openings(&mut self) {
+        (self.openings, self.long_openings, self.cost) = (0, 0, Cost::default());
+    }
+
     fn close(&mut self, breaker: &Breaker, why: Why, now: Moment) {
-        self.openings = 0;
+        self.forget_openings();
         self.enter(breaker, WordMode::Closed, why, now);
     }
 
@@ -350,11 +376,11 @@ impl State {
                 while renumber(breaker.word()).is_err() {}
                 self.report(breaker, from, Mode::Closed, Why::Released, now);
                 if let Some(why) = self.verdict(breaker, now) {
-                    self.open(breaker, why, now);
+                    self.open(breaker, why, Cost::default(), now);
                 }
             }
             Some(_) => {
-                self.openings = 0;
+                self.forget_openings();
                 self.enter_from(breaker, from, WordMode::Closed, Why::Released, now);
             }
         }
@@ -364,7 +390,7 @@ impl State {
     pub(super) fn reset(&mut self, breaker: &Breaker, now: Moment) {
         let from = self.mode(breaker.word());
         self.forced = None;
-        self.openings = 0;
+        self.forget_openings();
         self.enter_from(breaker, from, WordMode::Closed, Why::Released, now);
     }
 
@@ -395,7 +421,7 @@ impl State {
         if breaker.watcher.is_some() {
             let until = matches!(to, Mode::Open).then_some(self.until);
             let (generation, openings) = (self.generation, self.openings);
-            let (cause, since) = (why, None);
+            let (cause, since, is_local) = (why, None, self.cost.is_local);
             self.unreported.push(Transition {
                 from,
                 to,
@@ -406,6 +432,7 @@ impl State {
                 at: now,
                 until,
                 openings,
+                is_local,
             });
         }
     }
@@ -423,6 +450,7 @@ impl State {
             until,
             openings: self.openings,
             why: self.why,
+            is_local: self.cost.is_local,
         }
     }
 
@@ -437,6 +465,8 @@ impl State {
             Mode::Closed => return,
             Mode::Open | Mode::Probing => {
                 self.openings = snapshot.openings.max(1);
+                self.long_openings = self.openings;
+                self.cost = Cost { is_quick: false, is_local: snapshot.is_local };
                 let left = snapshot.until.map(|until| until.duration_since(wall));
                 let left = left.and_then(|left| Duration::try_from(left).ok()).unwrap_or(Duration::ZERO);
                 let until = now.after(left.min(breaker.policy.open.cap));

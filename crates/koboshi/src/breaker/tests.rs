@@ -14,7 +14,9 @@ fn wall(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
+/// Without chance, so that times can be named.
 fn breaker(policy: BreakerPolicy) -> Breaker {
+    let policy = BreakerPolicy { open: OpenPolicy { jitter: 0.0, ..policy.open }, ..policy };
     Breaker::new(policy, Seed::new(1), at(0.0)).unwrap()
 }
 
@@ -105,11 +107,57 @@ fn a_failed_probe_reopens_for_longer_up_to_the_cap() {
     let breaker = breaker(policy);
     fail(&breaker, 5, at(0.0));
     let mut now = 0.0;
-    for length in [5.0, 10.0, 20.0, 30.0, 30.0] {
+    // The first failures came at once; those of the probes take longer than a second, and the second of them is the first that grows.
+    for length in [5.0, 5.0, 10.0, 20.0, 30.0, 30.0] {
         assert!(breaker.admit(at(now + length - 0.1)).is_err());
         now += length;
-        breaker.admit(at(now)).unwrap().fail(at(now));
+        let probe = breaker.admit(at(now)).unwrap();
+        now += 1.1;
+        probe.fail(at(now));
     }
+}
+
+#[test]
+fn a_target_that_fails_quickly_is_probed_at_the_first_pace_and_a_silent_one_ever_more_seldom() {
+    let breaker = breaker(BreakerPolicy::BOTH);
+    fail(&breaker, 5, at(0.0));
+    assert!(!breaker.probe_is_dear());
+    let mut now = 0.0;
+    for (took, next, dear) in
+        [(0.2, 5.0, false), (0.2, 5.0, false), (30.0, 5.0, true), (30.0, 10.0, true), (0.2, 5.0, false)]
+    {
+        now += 5.0;
+        let probe = (0..60).find_map(|step| {
+            let at = at(now + f64::from(step));
+            breaker.admit(at).ok().map(|probe| (probe, now + f64::from(step)))
+        });
+        let (probe, sent) = probe.unwrap();
+        now = sent + took;
+        probe.fail(at(now));
+        let wait = breaker.admit(at(now)).unwrap_err().wait(at(now)).unwrap();
+        assert_eq!((wait.as_secs_f64().round(), breaker.probe_is_dear()), (next, dear));
+    }
+    let probe = breaker.admit(at(now + 5.0)).unwrap();
+    probe.succeed(at(now + 5.5));
+    assert!(!breaker.probe_is_dear(), "it has just answered");
+}
+
+#[test]
+fn a_breaker_that_opened_because_the_target_could_not_be_reached_is_no_hint() {
+    let far = breaker(BreakerPolicy::BOTH);
+    for _ in 0..5 {
+        let fault = Fault::of(Kind::ConnectionFailed, "test");
+        far.admit(at(0.0)).unwrap().record(Outcome::of(&fault), at(0.0));
+    }
+    let seen = far.snapshot(at(1.0), wall(1));
+    assert!(seen.mode == Mode::Open && seen.is_local);
+    let here = consecutive();
+    here.hint(&seen);
+    fail(&here, 1, at(1.0));
+    assert_eq!(here.mode(), Mode::Closed);
+    here.hint(&BreakerSnapshot { is_local: false, ..seen });
+    fail(&here, 1, at(1.0));
+    assert_eq!(here.mode(), Mode::Open);
 }
 
 #[test]

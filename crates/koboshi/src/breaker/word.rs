@@ -13,6 +13,11 @@
 //! | 41–42 | mode |
 //! | 43–63 | generation, wrapping: a call would have to outlive two million changes to be mistaken |
 
+use crate::time::Moment;
+
+use super::permit::Outcome;
+use super::policy::QUICK_FAILURE;
+
 /// The largest count window that fits the word.
 pub(super) const SMALL_WINDOW: u32 = 16;
 
@@ -47,12 +52,30 @@ pub(super) struct CallResult {
     pub(super) slow: bool,
 }
 
+/// What else is known of a call that opens a breaker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Cost {
+    /// It failed within [`QUICK_FAILURE`].
+    pub(super) is_quick: bool,
+    /// The target could not be reached.
+    pub(super) is_local: bool,
+}
+
 /// What a window holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Tally {
     pub(super) calls: u32,
     pub(super) failed: u32,
     pub(super) slow: u32,
+}
+
+impl Cost {
+    pub(super) fn of(outcome: Outcome, since: Moment, now: Moment) -> Self {
+        Self {
+            is_quick: outcome.is_failure() && now.since(since) <= QUICK_FAILURE,
+            is_local: outcome == Outcome::Unreachable,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

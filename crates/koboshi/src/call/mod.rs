@@ -269,7 +269,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
             self.paid = true;
             self.share.deposit();
         }
-        Ok(Attempt { target, permit, has_content: false })
+        Ok(Attempt { target, permit, has_content: false, pause: None })
     }
 
     /// The attempt failed like this. Says what is done about it; where that is `Trim`, `Reask`, `Degrade` or `Stop`,
@@ -524,6 +524,26 @@ mod tests {
         };
         assert_eq!(world.run(answer), Ok(()));
         assert_eq!(*world.sent.borrow(), [0, 1]);
+    }
+
+    #[test]
+    fn a_target_that_pauses_for_long_in_its_answer_and_fails_is_not_asked_again() {
+        for (pause, next) in [(1, 0), (30, 1)] {
+            let world = World::new(2).rich();
+            let mut call = Call::new(&world.breakers, &world.share, &world.policy, Seed::new(3));
+            let Next::Try(mut attempt) = call.next(at(0)) else { panic!("an attempt") };
+            attempt.content_began();
+            attempt.paused_for(Duration::from_secs(pause));
+            call.failed(attempt, Fault::of(Kind::ConnectionClosed, "test"), at(60));
+            let following = loop {
+                match call.next(at(60)) {
+                    Next::Try(attempt) => break attempt.target(),
+                    Next::Pause(_) => {}
+                    Next::Over(end) => panic!("{end}"),
+                }
+            };
+            assert_eq!(following, next, "after a pause of {pause} s");
+        }
     }
 
     #[test]

@@ -104,6 +104,8 @@ pub struct Attempt<B: Deref<Target = Breaker>> {
     pub(super) target: usize,
     pub(super) permit: Permit<B>,
     pub(super) has_content: bool,
+    /// How long it was silent at last, where the caller measured it.
+    pub(super) pause: Option<Duration>,
 }
 
 impl<B: Deref<Target = Breaker>> Attempt<B> {
@@ -118,9 +120,14 @@ impl<B: Deref<Target = Breaker>> Attempt<B> {
         self.has_content = true;
     }
 
-    /// How long the target has said nothing; none once it has begun to answer.
+    /// The target said nothing for this long, in the midst of its answer: a failure after a long pause is silence too.
+    pub const fn paused_for(&mut self, length: Duration) {
+        self.pause = Some(length);
+    }
+
+    /// How long the target has said nothing; none once it has begun to answer, unless the caller measured it.
     pub(super) fn silence(&self, now: Moment) -> Option<Duration> {
-        (!self.has_content).then(|| now.since(self.permit.since()))
+        if self.has_content { self.pause } else { Some(now.since(self.permit.since())) }
     }
 
     /// It succeeded. For a stream: when it ends, not when it begins.

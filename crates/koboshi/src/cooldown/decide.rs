@@ -16,8 +16,8 @@ use crate::wait::{Form, Wait, WaitZone};
 
 use super::{Cause, Class, ClearMark, Cooldown, CooldownPolicy, Rest};
 
-/// Details longer than this are cut: they are for one line of a status page.
-const MAX_DETAIL_BYTES: usize = 300;
+/// Details longer than this are cut. A fault's own detail, at most 400 characters of any script, stays whole: it is repeated to clients.
+const MAX_DETAIL_BYTES: usize = 1600;
 
 /// A failure, as far as resting is concerned.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -26,6 +26,7 @@ pub use class::Class;
 pub use decide::{Failure, Standing};
 pub use event::{CooldownChange, CooldownEvent};
 pub use policy::{ClassPolicy, CooldownPolicy, CooldownPolicyError, MarginPolicy};
+pub(crate) use record::is_past;
 pub use record::{BreakerOrder, ClearMark, Cooldown, OrderedMode, Rest};
 pub use reopening::{FleetPlace, Reopening, ReopeningPolicy, RestPhase, Turn};
 pub use table::{Cooldowns, RunEnd, StartPermit, StartRefusal, StartRefusalReason};

@@ -25,6 +25,16 @@ const CLOCK_SLACK: Duration = Duration::from_secs(60);
 /// A person's clear counts in the upper half of the epoch.
 const PERSON: u64 = 1 << 32;
 
+/// How long a fact is of use after its end: a streak goes on with the next failure.
+const ENDED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long a clear is remembered: a process that was cut off for less has nothing that comes back.
+const CLEARED_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Whether this was so long ago; what has no time is never past.
+pub(crate) fn is_past(last: Option<Timestamp>, length: Duration, now: Timestamp) -> bool {
+    last.is_some_and(|last| last.checked_add(length).is_ok_and(|end| end <= now))
+}
+
 /// How the current epoch began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ClearMark {
@@ -192,6 +202,21 @@ impl Cooldown {
         }
     }
 
+    /// Whether nobody needs this record any more: nothing in it holds, and it is so old that no copy could bring back what it ended. A record
+    /// that was never cleared guards nothing, because copies of it ended no later.
+    #[must_use]
+    pub fn is_spent(&self, now: Timestamp) -> bool {
+        let rests = || self.rest.iter().chain(&self.by_operator);
+        let is_ordered = self.breaker_order().is_some_and(|order| order.mode.is_lasting());
+        if is_ordered || rests().any(|rest| rest.parked) {
+            return false;
+        }
+        let ends = rests().flat_map(|rest| [rest.until, rest.set]);
+        let marks = self.cleared.map(|mark| mark.at).into_iter().chain(self.breaker.map(|order| order.at));
+        let guards = self.epoch > 0 || self.breaker.is_some();
+        is_past(ends.chain(marks).max(), if guards { CLEARED_FOR } else { ENDED_FOR }, now)
+    }
+
     /// Both together.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
@@ -310,6 +335,26 @@ mod tests {
         stored.by_operator = Some(by_operator.clone());
         stored.clear(ClearMark { at: at(40), by_person: false });
         assert_eq!(stored.by_operator, Some(by_operator), "a success leaves the operator's rest");
+    }
+
+    #[test]
+    fn a_record_is_spent_when_nothing_holds_and_no_copy_could_bring_anything_back() {
+        const DAY: i64 = 24 * 60 * 60;
+        let ended = Cooldown { rest: Some(rest(10, 100, 3)), ..Cooldown::default() };
+        assert!(!ended.is_spent(at(100 + DAY - 1)) && ended.is_spent(at(100 + DAY)));
+        let mut cleared = ended;
+        cleared.clear(ClearMark { at: at(50), by_person: false });
+        assert!(!cleared.is_spent(at(100 + DAY)), "a copy may still have the rest that it ended");
+        assert!(!cleared.is_spent(at(49 + 30 * DAY)) && cleared.is_spent(at(50 + 30 * DAY)));
+        let parked = Cooldown { rest: Some(Rest { parked: true, ..rest(1, 2, 1) }), ..Cooldown::default() };
+        assert!(!parked.is_spent(at(10_000 * DAY)));
+        let mut ordered = Cooldown::default();
+        ordered.order_breaker(OrderedMode::Open, at(1));
+        assert!(!ordered.is_spent(at(10_000 * DAY)));
+        ordered.order_breaker(OrderedMode::Release, at(2));
+        assert!(!ordered.is_spent(at(29 * DAY)) && ordered.is_spent(at(31 * DAY)));
+        assert!(!Cooldown::default().is_spent(at(10_000 * DAY)), "nothing says how old it is");
+        assert!(!Cooldown { rest: Some(rest(1, 9, 1)), ..Cooldown::default() }.is_spent(at(5)));
     }
 
     #[test]

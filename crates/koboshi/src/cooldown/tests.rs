@@ -462,11 +462,14 @@ fn asking_after_the_clock_was_set_back_does_not_stretch_a_rest() {
 }
 
 #[test]
-fn details_are_cut_between_characters() {
+fn details_are_cut_between_characters_and_those_of_a_fault_are_not() {
     let mut cooldowns = cooldowns();
     let failure = Failure { detail: "あ".repeat(1000), ..error() };
     cooldowns.fail(&key(), &failure, at(0), SEED);
-    assert_eq!(cooldowns.check(&key(), at(0)).unwrap().detail.chars().count(), 100);
+    assert_eq!(cooldowns.check(&key(), at(0)).unwrap().detail.chars().count(), 1600 / 3);
+    let failure = Failure { detail: "😀".repeat(400), ..error() };
+    cooldowns.fail(&key(), &failure, at(1), SEED);
+    assert_eq!(cooldowns.check(&key(), at(1)).unwrap().detail, failure.detail);
 }
 
 #[test]

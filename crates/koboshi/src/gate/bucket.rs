@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use super::MAX_HOLD;
 use super::cost::MAX_AMOUNT;
+use crate::cooldown::FleetPlace;
 use crate::time::Moment;
 
 /// How an allowance comes back.
@@ -41,6 +42,20 @@ pub struct Allowance {
     pub resets_in: Option<Duration>,
     /// How it comes back until then.
     pub refill: Refill,
+}
+
+impl Allowance {
+    /// The part of one node, where several share the limit. The parts of all nodes are the whole limit, and no more than what is left of it:
+    /// what one of them has used already is in no other's part.
+    #[must_use]
+    pub fn share_of(self, place: FleetPlace) -> Self {
+        let nodes = u64::from(place.nodes.max(1));
+        let rank = u64::from(place.rank) % nodes;
+        let part = |whole: u64| whole / nodes + u64::from(rank < whole % nodes);
+        let is_full = self.limit == Some(self.remaining);
+        let remaining = if is_full { part(self.remaining) } else { self.remaining / nodes };
+        Self { limit: self.limit.map(part), remaining, ..self }
+    }
 }
 
 /// A full bucket says nothing about its pace, and most providers count by the minute.
@@ -120,6 +135,23 @@ impl Bucket {
         let level = usable.saturating_sub(whole_number(about.unseen)).saturating_mul(i128::from(per));
         let forget = now.after(about.forget_after);
         Self { ceiling, is_known: limit.is_some(), level, gain, per, reset, at: now, forget }
+    }
+
+    /// The same where other nodes use the limit too: what this node has used of its own part is gone for it, whatever is left in
+    /// all. Else a busy node would take a new part of the rest after each answer, and together they would take too much.
+    pub(super) fn within_own_part(mut self, earlier: Option<&Self>) -> Self {
+        let in_same_window = |earlier: &Self| match (earlier.reset, self.reset) {
+            (Some(earlier), Some(own)) => own <= earlier.after(MIN_RESET),
+            (None, None) => true,
+            _ => false,
+        };
+        let comparable =
+            |earlier: &&Self| self.is_known && earlier.ceiling == self.ceiling && in_same_window(earlier);
+        if let Some(earlier) = earlier.filter(comparable) {
+            let left = i128::from(earlier.left()).saturating_mul(i128::from(self.per));
+            self.level = self.level.min(left);
+        }
+        self
     }
 
     fn pace(&self) -> Option<(u64, u64)> {
@@ -302,6 +334,29 @@ mod tests {
         let mut full = Bucket::learned(stated(Some(60), 60, Some(0)), None, about(0), at(0));
         full.change(-50);
         assert_eq!(after(full, 10), Some(20), "sixty a minute");
+    }
+
+    #[test]
+    fn the_parts_of_all_nodes_are_the_whole_and_none_takes_more_than_its_own() {
+        for (whole, nodes) in [(10, 3), (2, 5), (0, 2), (u64::MAX, 7)] {
+            let parts = (0..nodes).map(|rank| {
+                let allowance = stated(Some(whole), whole, Some(30)).share_of(FleetPlace { rank, nodes });
+                assert_eq!(allowance.limit, Some(allowance.remaining));
+                u128::from(allowance.remaining)
+            });
+            assert_eq!(parts.sum::<u128>(), u128::from(whole));
+        }
+        let pair = FleetPlace { rank: 0, nodes: 2 };
+        let window = |remaining, seconds| {
+            let all = Allowance { refill: Refill::AtReset, ..stated(Some(100), remaining, Some(seconds)) };
+            all.share_of(pair)
+        };
+        let mut own = Bucket::learned(window(100, 30), None, about(0), at(0));
+        own.change(-50);
+        let news = Bucket::learned(window(50, 30), Some(&own), about(0), at(0)).within_own_part(Some(&own));
+        assert_eq!(news.left(), 0, "the other fifty are the other node's");
+        let next = Bucket::learned(window(99, 60), Some(&own), about(0), at(29)).within_own_part(Some(&own));
+        assert_eq!(next.left(), 50, "a new window");
     }
 
     #[test]

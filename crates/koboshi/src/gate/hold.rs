@@ -6,9 +6,12 @@
 //! one, and a cleared hold does not come back from a node that had not heard of the clear.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+
+use crate::cooldown::is_past;
 
 /// Which limit closes a gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -110,6 +113,11 @@ pub struct Holds {
 /// A hold that ended this long ago holds nothing back any more, whether or not a request has succeeded since.
 const DUE_FOR: SignedDuration = SignedDuration::from_mins(10);
 
+/// How long ended holds are of use: for a first request, and to be shown.
+const ENDED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
+/// How long what came after a clear is kept with it: a process that was cut off for less has nothing that comes back.
+const CLEARED_FOR: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
 impl Holds {
     /// Closes until then; a hold that ends later stays. Says whether anything changed.
     pub fn hold(&mut self, reason: Limit, until: Timestamp) -> bool {
@@ -166,10 +174,12 @@ impl Holds {
         merged
     }
 
-    /// Drops holds that have ended; says whether anything is left that others must know.
-    pub fn forget_ended(&mut self, now: Timestamp) -> bool {
-        self.until.retain(|_, until| *until > now);
-        !self.until.is_empty() || self.epoch > 0
+    /// Whether nobody needs these holds any more: all have ended long ago, and no clear must be remembered. A clear has no time of its own and
+    /// is remembered as long as nothing came after it.
+    #[must_use]
+    pub fn is_spent(&self, now: Timestamp) -> bool {
+        let last = self.until.values().copied().chain(self.passed).max();
+        is_past(last, if self.epoch > 0 { CLEARED_FOR } else { ENDED_FOR }, now)
     }
 }
 

@@ -8,6 +8,7 @@
 //!   ours to give back. A count per limit, raised by every statement, tells whether that statement has come.
 //! - Output tokens are unseen until the end: a provider that states them apart counts them as they are made.
 
+use crate::cooldown::FleetPlace;
 use crate::time::Moment;
 
 use super::bucket::{Allowance, Bucket, BucketContext, WindowChange};
@@ -73,14 +74,23 @@ impl Meter {
         let_go
     }
 
-    pub(super) fn learn(&mut self, limit: Limit, allowance: Allowance, policy: &GatePolicy, now: Moment) {
+    pub(super) fn learn(
+        &mut self,
+        limit: Limit,
+        allowance: Allowance,
+        place: FleetPlace,
+        policy: &GatePolicy,
+        now: Moment,
+    ) {
         let Some(metered) = self.metered.iter_mut().find(|metered| metered.limit == limit) else { return };
         let about = BucketContext {
             headroom: policy.headroom,
             forget_after: policy.forget_after,
             unseen: metered.unseen,
         };
-        metered.bucket = Some(Bucket::learned(allowance, metered.bucket.as_ref(), about, now));
+        let earlier = metered.bucket.as_ref();
+        let learned = Bucket::learned(allowance.share_of(place), earlier, about, now);
+        metered.bucket = Some(if place.nodes > 1 { learned.within_own_part(earlier) } else { learned });
         metered.statements += 1;
     }
 

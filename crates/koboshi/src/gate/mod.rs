@@ -31,6 +31,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::cooldown::FleetPlace;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crate::time::Moment;
 
@@ -193,9 +194,15 @@ impl Gate {
     /// Reservations that the provider may not have counted yet are taken off the stated number, see
     /// [`Reservation::seen`].
     pub fn learn(&self, limit: Limit, allowance: Allowance, now: Moment) {
+        self.learn_share(limit, allowance, FleetPlace::ALONE, now);
+    }
+
+    /// The same where several nodes share the limit: this one uses its own part and no more, so that together they stay below
+    /// what the provider states.
+    pub fn learn_share(&self, limit: Limit, allowance: Allowance, place: FleetPlace, now: Moment) {
         self.locked(|state| {
             let now = state.advance(now);
-            state.meter.learn(limit, allowance, &state.policy, now);
+            state.meter.learn(limit, allowance, place, &state.policy, now);
             state.request_wake();
             state.warn();
         });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::queue::Queue;
+use super::queue::{ChannelState, Queue};
 use super::{Damage, Fact, Notice, Severity, Stage, Trigger};
 use crate::fault::Kind;
 
@@ -14,6 +14,11 @@ use crate::fault::Kind;
 pub const MAX_EPISODES: usize = 1000;
 /// How long a rest that is over may go untried before its episode ends.
 const MAX_UNTRIED: Duration = Duration::from_secs(60 * 60);
+/// How long before an episode the failures may be that began it: an attempt is noted before the rest that it causes, and a breaker opens
+/// after several.
+const LEAD: Duration = Duration::from_secs(10);
+/// How long notices are kept for a channel that the process which sends does not know: another one may have a newer config.
+const MAX_UNKNOWN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a channel wants to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,6 +64,12 @@ pub struct Episode {
     /// The name of the fault's kind.
     #[serde(default)]
     pub kind: Option<String>,
+    /// The name of the finer reason.
+    #[serde(default)]
+    pub sub: Option<String>,
+    /// The HTTP status, where nothing else is known of the fault.
+    #[serde(default)]
+    pub bare_status: Option<u16>,
     /// Since when; with the subject its name.
     pub since: Timestamp,
     /// Until when it lasts, as far as that is known.
@@ -76,25 +87,31 @@ pub struct Episode {
     /// Channels that were told that it got worse.
     #[serde(default)]
     pub escalated: BTreeSet<String>,
-    /// What was counted when it began.
+    /// From when on failures belong to it: from a little before its begin, and not before the end of the one before.
+    pub counted_from: Timestamp,
+    /// What was counted when it began; none where it could not be counted.
     #[serde(default)]
-    pub before: Damage,
+    pub before: Option<Damage>,
 }
 
 impl Episode {
-    fn new(fact: &Fact, since: Timestamp) -> Self {
+    fn new(fact: &Fact, since: Timestamp, ended: Option<Timestamp>) -> Self {
+        let lead = since.saturating_sub(LEAD).unwrap_or(since);
         Self {
             subject: fact.subject.clone(),
             trigger: fact.trigger,
             severity: fact.severity,
             kind: fact.kind.map(|kind| kind.name().to_owned()),
+            sub: fact.sub.map(|sub| sub.name().to_owned()),
+            bare_status: fact.bare_status,
+            counted_from: ended.map_or(lead, |ended| lead.max(ended)),
             since,
             until: fact.until,
             detail: fact.detail.clone(),
             well_since: None,
             told: BTreeMap::new(),
             escalated: BTreeSet::new(),
-            before: Damage::default(),
+            before: None,
         }
     }
 
@@ -109,7 +126,11 @@ impl Episode {
         if fact.severity > self.severity || fact.severity == self.severity && fact.trigger >= self.trigger {
             self.severity = fact.severity;
             self.trigger = fact.trigger;
-            self.kind = fact.kind.map(|kind| kind.name().to_owned()).or_else(|| self.kind.take());
+            if let Some(kind) = fact.kind {
+                self.kind = Some(kind.name().to_owned());
+                self.sub = fact.sub.map(|sub| sub.name().to_owned());
+                self.bare_status = fact.bare_status;
+            }
             if !fact.detail.is_empty() {
                 self.detail.clone_from(&fact.detail);
             }
@@ -126,6 +147,8 @@ impl Episode {
             trigger: self.trigger,
             severity: self.severity,
             kind: self.kind.clone(),
+            sub: self.sub.clone(),
+            bare_status: self.bare_status,
             since: self.since,
             until: self.until.filter(|_| stage != Stage::End),
             ended: self.well_since.filter(|_| stage == Stage::End),
@@ -166,21 +189,19 @@ pub struct Book {
 
 impl Book {
     /// Takes in all that is the matter now, and decides what each channel is told. `count` says what was counted until now for
-    /// a subject since a time: it is asked when an episode begins and when it ends. Returns whether anything changed.
+    /// an episode, if that can be counted: it is asked when an episode begins and when it ends. Returns whether anything changed.
     pub fn observe(
         &mut self,
         facts: &[Fact],
         channels: &BTreeMap<String, Interest>,
         settle: Duration,
         now: Timestamp,
-        mut count: impl FnMut(&Episode) -> Damage,
+        mut count: impl FnMut(&Episode) -> Option<Damage>,
     ) -> bool {
-        let before = self.queues.len();
-        self.queues.retain(|name, _| channels.contains_key(name));
-        let mut changed = self.queues.len() != before;
+        let mut changed = self.keep_queues(channels, now);
         let worst = worst(facts, now);
         for (subject, fact) in &worst {
-            changed |= self.take(subject, fact, now, &mut count);
+            changed |= self.take(subject, fact, channels, now, &mut count);
         }
         for episode in self.episodes.values_mut().filter(|one| !worst.contains_key(one.subject.as_str())) {
             changed |= episode.well_since.is_none();
@@ -190,25 +211,59 @@ impl Book {
         changed | self.end(settle, now, &mut count)
     }
 
+    /// How each channel fares, by name.
+    #[must_use]
+    pub fn channels(&self) -> Vec<ChannelState> {
+        self.queues.iter().map(|(name, queue)| queue.state(name)).collect()
+    }
+
+    /// Forgets what waits for channels that are gone for good.
+    fn keep_queues(&mut self, channels: &BTreeMap<String, Interest>, now: Timestamp) -> bool {
+        let before = self.queues.len();
+        let mut changed = false;
+        for (name, queue) in &mut self.queues {
+            let unknown = (!channels.contains_key(name)).then(|| queue.unknown_since.unwrap_or(now));
+            changed |= queue.unknown_since != unknown;
+            queue.unknown_since = unknown;
+        }
+        let is_gone =
+            |queue: &Queue| queue.unknown_since.is_some_and(|since| is_past(since, MAX_UNKNOWN, now));
+        self.queues.retain(|_, queue| !is_gone(queue));
+        changed || self.queues.len() != before
+    }
+
     fn take(
         &mut self,
         subject: &str,
         fact: &Fact,
+        channels: &BTreeMap<String, Interest>,
         now: Timestamp,
-        count: &mut impl FnMut(&Episode) -> Damage,
+        count: &mut impl FnMut(&Episode) -> Option<Damage>,
     ) -> bool {
         if let Some(episode) = self.episodes.get_mut(subject) {
             return episode.renew(fact);
         }
-        if fact.is_untried || self.episodes.len() >= MAX_EPISODES {
+        let ended = self.ended.get(subject).copied();
+        // A series of failures can go on behind the end that was reported: its name is taken.
+        let is_new = ended.is_none_or(|ended| fact.since > ended);
+        let mut episode = Episode::new(fact, if is_new { fact.since.min(now) } else { now }, ended);
+        let is_wanted = channels.values().any(|interest| interest.wants(&episode));
+        if fact.is_untried || !is_wanted || !self.has_room_for(&episode) {
             return false;
         }
-        // A series of failures can go on behind the end that was reported: its name is taken.
-        let is_new = self.ended.get(subject).is_none_or(|ended| fact.since > *ended);
-        let mut episode = Episode::new(fact, if is_new { fact.since.min(now) } else { now });
         episode.before = count(&episode);
         self.episodes.insert(subject.to_owned(), episode);
         true
+    }
+
+    /// Whether one more episode can be kept; one that is less bad makes room for it.
+    fn has_room_for(&mut self, episode: &Episode) -> bool {
+        if self.episodes.len() < MAX_EPISODES {
+            return true;
+        }
+        let least = self.episodes.values().min_by_key(|one| (one.severity, std::cmp::Reverse(one.since)));
+        let least = least.filter(|one| one.severity < episode.severity).map(|one| one.subject.clone());
+        least.is_some_and(|subject| self.episodes.remove(&subject).is_some())
     }
 
     /// Tells every channel what it does not know yet.
@@ -229,17 +284,22 @@ impl Book {
     }
 
     /// Ends what has been well for long enough.
-    fn end(&mut self, settle: Duration, now: Timestamp, count: &mut impl FnMut(&Episode) -> Damage) -> bool {
+    fn end(
+        &mut self,
+        settle: Duration,
+        now: Timestamp,
+        count: &mut impl FnMut(&Episode) -> Option<Damage>,
+    ) -> bool {
         let is_over = |episode: &Episode| episode.well_since.is_some_and(|well| is_past(well, settle, now));
         let over: Vec<String> =
             self.episodes.values().filter(|one| is_over(one)).map(|one| one.subject.clone()).collect();
         for subject in &over {
             let Some(episode) = self.episodes.remove(subject) else { continue };
-            let after = if episode.told.is_empty() { Damage::default() } else { count(&episode) };
+            let after = if episode.told.is_empty() { None } else { count(&episode) };
+            let damage = after.zip(episode.before).map(|(after, before)| after.since(&before));
             for channel in episode.told.keys() {
                 // One that was removed meanwhile is told nothing.
                 let Some(queue) = self.queues.get_mut(channel) else { continue };
-                let damage = Some(after.since(&episode.before));
                 queue.push(Notice { damage, ..episode.notice(Stage::End, now) });
             }
             self.ended.insert(subject.clone(), now);
@@ -260,6 +320,7 @@ impl Damage {
         let more = |now: i64, then: i64| now.saturating_sub(then).max(0);
         Self {
             faults: self.faults.saturating_sub(before.faults),
+            is_partial: self.is_partial,
             lost_attempts: more(self.lost_attempts, before.lost_attempts),
             lost_cost: more(self.lost_cost, before.lost_cost),
             lesser_cost: more(self.lesser_cost, before.lesser_cost),

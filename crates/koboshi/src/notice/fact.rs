@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::fault::Kind;
+use crate::fault::{Kind, Sub};
 
 /// Stable names of the values of an enum, which are also stored.
 macro_rules! named {
@@ -59,6 +59,8 @@ named! {
         Park "park",
         /// Little or nothing is left of a budget.
         Budget "budget",
+        /// No target of a route can be used.
+        Route "route",
     }
 }
 
@@ -98,6 +100,10 @@ pub struct Fact {
     pub severity: Severity,
     /// The fault behind it, where one is known.
     pub kind: Option<Kind>,
+    /// The finer reason: an empty balance needs other advice than a quota that comes back.
+    pub sub: Option<Sub>,
+    /// The HTTP status, where nothing else is known of the fault.
+    pub bare_status: Option<u16>,
     /// Since when.
     pub since: Timestamp,
     /// Until when; none where a person must decide.
@@ -113,6 +119,9 @@ pub struct Fact {
 pub struct Damage {
     /// Failed attempts that the journal has.
     pub faults: u64,
+    /// There were more than that: not all of the journal was read.
+    #[serde(default)]
+    pub is_partial: bool,
     /// Attempts that were paid for, or may have been, and whose answer no client got.
     pub lost_attempts: i64,
     /// What those cost, in parts of the currency.
@@ -124,7 +133,7 @@ pub struct Damage {
 /// What one channel is told about one stage of an episode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
-    /// Names the stage of the episode: whoever got this id before got the same notice.
+    /// Names the stage of the episode: a receiver that got this id before got the same notice.
     pub id: String,
     /// The stage.
     pub stage: Stage,
@@ -137,6 +146,12 @@ pub struct Notice {
     /// The name of the fault's kind, where one is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+    /// The name of the finer reason, where one is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sub: Option<String>,
+    /// The HTTP status, where nothing else is known of the fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bare_status: Option<u16>,
     /// Since when.
     pub since: Timestamp,
     /// Until when it lasts, as far as that is known.

@@ -18,4 +18,4 @@ mod tests;
 
 pub use book::{Book, Episode, Interest, MAX_EPISODES};
 pub use fact::{Damage, Fact, Notice, Severity, Stage, Trigger};
-pub use queue::{MAX_IN_MESSAGE, MAX_WAITING, Message, Queue, QueuePolicy, is_quiet};
+pub use queue::{ChannelState, MAX_IN_MESSAGE, MAX_WAITING, Message, Queue, QueuePolicy, Refused, is_quiet};

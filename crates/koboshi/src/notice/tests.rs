@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use proptest::prelude::*;
 
 use super::*;
-use crate::fault::Kind;
+use crate::fault::{Kind, Sub};
 
 const SETTLE: Duration = Duration::from_secs(3);
 
@@ -22,6 +22,8 @@ fn fact(subject: &str, severity: Severity, since: i64) -> Fact {
         trigger: if severity == Severity::Critical { Trigger::Park } else { Trigger::Cooldown },
         severity,
         kind: Some(Kind::Overloaded),
+        sub: None,
+        bare_status: None,
         since: at(since),
         until: None,
         detail: String::new(),
@@ -34,7 +36,7 @@ fn channels(severity: Severity) -> BTreeMap<String, Interest> {
 }
 
 fn observe(book: &mut Book, facts: &[Fact], now: i64) {
-    book.observe(facts, &channels(Severity::Warning), SETTLE, at(now), |_| Damage::default());
+    book.observe(facts, &channels(Severity::Warning), SETTLE, at(now), |_| Some(Damage::default()));
 }
 
 fn waiting(book: &Book) -> Vec<Stage> {
@@ -53,7 +55,7 @@ fn sent(book: &mut Book, now: i64) -> Vec<Notice> {
         return Vec::new();
     }
     let message = queue.sending.clone().unwrap();
-    queue.sent(&message.id);
+    queue.sent(&message.id, at(now));
     message.notices
 }
 
@@ -120,7 +122,7 @@ fn a_channel_hears_only_what_it_wants_and_the_end_of_what_it_heard() {
     let mut book = Book::default();
     let critical = channels(Severity::Critical);
     let mut step = |facts: &[Fact], now: i64| {
-        book.observe(facts, &critical, SETTLE, at(now), |_| Damage::default());
+        book.observe(facts, &critical, SETTLE, at(now), |_| Some(Damage::default()));
         sent(&mut book, now).iter().map(|one| one.stage).collect::<Vec<_>>()
     };
     assert!(step(&[fact("account:main", Severity::Warning, 0)], 0).is_empty());
@@ -153,7 +155,7 @@ fn a_channel_hears_only_what_it_wants_and_the_end_of_what_it_heard() {
 fn the_end_says_what_was_added() {
     let mut book = Book::default();
     let all = channels(Severity::Warning);
-    let counted = |faults| move |_: &Episode| Damage { faults, lost_cost: 7, ..Damage::default() };
+    let counted = |faults| move |_: &Episode| Some(Damage { faults, lost_cost: 7, ..Damage::default() });
     book.observe(&[fact("account:main", Severity::Warning, 0)], &all, SETTLE, at(0), counted(10));
     drop(sent(&mut book, 0));
     book.observe(&[], &all, SETTLE, at(1), counted(11));
@@ -205,10 +207,139 @@ fn a_message_that_failed_is_sent_again_as_it_was_and_later_each_time() {
         900,
         "as the receiver asked"
     );
-    queue.sent("another");
+    queue.sent("another", now);
     assert!(queue.sending.is_some());
-    queue.sent(&first.id);
+    queue.sent(&first.id, now);
     assert!(queue.sending.is_none());
+}
+
+#[test]
+fn a_message_that_is_refused_for_good_lets_others_pass_and_is_lost_only_if_those_are_taken() {
+    let mut book = Book::default();
+    observe(&mut book, &[fact("a:1", Severity::Critical, 0)], 0);
+    let queue = book.queues.get_mut("ops").unwrap();
+    assert!(queue.compose(AT_ONCE, false, at(0)));
+    let first = queue.sending.clone().unwrap();
+    let refuse = |queue: &mut Queue, now: i64| {
+        let id = queue.due(at(now)).unwrap().id.clone();
+        queue.refused(&id, at(now))
+    };
+    let tries: Vec<Refused> = [0, 1, 3, 7, 15].into_iter().map(|now| refuse(queue, now)).collect();
+    assert_eq!(tries, [Refused::Again, Refused::Again, Refused::Again, Refused::Again, Refused::Aside]);
+    assert!(!queue.compose(AT_ONCE, false, at(16)), "not at once again");
+    // Nothing shows that the receiver is well: the message is kept, and tried again.
+    assert!(queue.compose(AT_ONCE, false, at(15 + 300)));
+    assert_eq!((refuse(queue, 315), queue.dropped), (Refused::Aside, 0));
+    let mut other = first.notices[0].clone();
+    (other.id, other.at) = ("a:2/x/start".to_owned(), at(320));
+    queue.push(other);
+    assert!(queue.compose(AT_ONCE, false, at(320)));
+    let second = queue.due(at(320)).unwrap().id.clone();
+    assert_ne!(second, first.id);
+    queue.sent(&second, at(320));
+    // The receiver takes others: one try more is enough.
+    assert!(queue.compose(AT_ONCE, false, at(321)));
+    assert_eq!(queue.due(at(321)).unwrap().notices, first.notices);
+    queue.failed(&first.id, None, at(321));
+    assert_eq!(queue.dropped, 0, "a failure is no refusal");
+    let next = queue.sending.as_ref().unwrap().next.duration_since(at(0)).as_secs();
+    assert_eq!((refuse(queue, next), queue.dropped, queue.sending.is_none()), (Refused::Lost, 1, true));
+    let state = queue.state("ops");
+    assert_eq!((state.sent, state.failed, state.dropped, state.waiting), (1, 8, 1, 0));
+}
+
+#[test]
+fn a_receiver_that_refused_everything_and_is_mended_gets_everything() {
+    let mut book = Book::default();
+    let mut taken = Vec::new();
+    for now in 0..2000 {
+        let facts: Vec<Fact> =
+            (0..=(now / 100).min(9)).map(|n| fact(&format!("target:a/{n}"), Severity::Warning, 0)).collect();
+        observe(&mut book, &facts, now);
+        let queue = book.queues.get_mut("ops").unwrap();
+        queue.compose(AT_ONCE, false, at(now));
+        let Some(message) = queue.due(at(now)).cloned() else { continue };
+        if now < 1000 {
+            queue.refused(&message.id, at(now));
+        } else {
+            queue.sent(&message.id, at(now));
+            taken.extend(message.notices.into_iter().map(|one| one.subject));
+        }
+    }
+    taken.sort();
+    assert_eq!(taken, (0..10).map(|n| format!("target:a/{n}")).collect::<Vec<_>>());
+    assert_eq!(book.queues["ops"].dropped, 0);
+}
+
+#[test]
+fn what_waits_for_a_channel_that_this_process_does_not_know_is_kept_for_a_day() {
+    let mut book = Book::default();
+    observe(&mut book, &[fact("a:1", Severity::Critical, 0)], 0);
+    let none = BTreeMap::new();
+    let without = |book: &mut Book, now| {
+        book.observe(&[fact("a:1", Severity::Critical, 0)], &none, SETTLE, at(now), |_| None);
+    };
+    without(&mut book, 10);
+    without(&mut book, 20_000);
+    assert_eq!(waiting(&book), [Stage::Start]);
+    observe(&mut book, &[fact("a:1", Severity::Critical, 0)], 20_001);
+    assert_eq!(waiting(&book), [Stage::Start], "it is known again");
+    without(&mut book, 30_000);
+    without(&mut book, 30_000 + 24 * 60 * 60);
+    assert!(book.queues.is_empty());
+}
+
+#[test]
+fn a_critical_episode_finds_room_among_many_that_are_less_bad_or_that_no_one_hears_of() {
+    let many = |severity| -> Vec<Fact> {
+        (0..MAX_EPISODES).map(|n| fact(&format!("target:a/{n:04}"), severity, 0)).collect()
+    };
+    let mut book = Book::default();
+    observe(&mut book, &many(Severity::Info), 0);
+    assert!(book.episodes.is_empty(), "no channel wants to hear of them");
+    observe(&mut book, &many(Severity::Warning), 1);
+    observe(&mut book, &[many(Severity::Warning), vec![fact("z:1", Severity::Critical, 2)]].concat(), 2);
+    assert_eq!(book.episodes.len(), MAX_EPISODES);
+    assert!(book.episodes.contains_key("z:1"));
+}
+
+#[test]
+fn failures_belong_to_an_episode_from_a_little_before_it_and_to_one_only() {
+    let mut book = Book::default();
+    observe(&mut book, &[fact("a:1", Severity::Critical, 100)], 101);
+    assert_eq!(book.episodes["a:1"].counted_from, at(90));
+    observe(&mut book, &[], 102);
+    observe(&mut book, &[], 110);
+    observe(&mut book, &[fact("a:1", Severity::Critical, 112)], 113);
+    assert_eq!(book.episodes["a:1"].counted_from, at(110), "what came before was counted");
+}
+
+#[test]
+fn what_could_not_be_counted_is_not_told_as_a_cost() {
+    for (begin, end) in [(None, Some(Damage::default())), (Some(Damage::default()), None)] {
+        let mut book = Book::default();
+        let all = channels(Severity::Warning);
+        book.observe(&[fact("a:1", Severity::Warning, 0)], &all, SETTLE, at(0), |_| begin);
+        drop(sent(&mut book, 0));
+        book.observe(&[], &all, SETTLE, at(1), |_| end);
+        book.observe(&[], &all, SETTLE, at(5), |_| end);
+        let told = sent(&mut book, 5);
+        assert_eq!((told[0].stage, told[0].damage), (Stage::End, None));
+    }
+}
+
+#[test]
+fn a_notice_has_the_finer_reason_of_its_worst_fault() {
+    let mut book = Book::default();
+    observe(&mut book, &[fact("a:1", Severity::Warning, 0)], 0);
+    let empty = Fact {
+        kind: Some(Kind::QuotaExceeded),
+        sub: Some(Sub::Billing),
+        ..fact("a:1", Severity::Critical, 0)
+    };
+    observe(&mut book, &[empty], 1);
+    let told = &book.queues["ops"].waiting[0];
+    assert_eq!((told.kind.as_deref(), told.sub.as_deref()), (Some("quota_exceeded"), Some("billing")));
 }
 
 #[test]
@@ -291,7 +422,7 @@ proptest! {
         let mut told: Vec<Notice> = Vec::new();
         let all = channels(Severity::Warning);
         let mut step = |book: &mut Book, facts: &[Fact], now: i64, luck: u8| {
-            book.observe(facts, &all, SETTLE, at(now), |_| Damage::default());
+            book.observe(facts, &all, SETTLE, at(now), |_| Some(Damage::default()));
             if luck == 3 {
                 // A crash: what was stored comes back.
                 *book = serde_json::from_str(&serde_json::to_string(book).unwrap()).unwrap();
@@ -302,7 +433,7 @@ proptest! {
             if luck == 1 {
                 queue.failed(&message.id, None, at(now));
             } else {
-                queue.sent(&message.id);
+                queue.sent(&message.id, at(now));
                 told.extend(message.notices);
             }
         };

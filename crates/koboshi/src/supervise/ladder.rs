@@ -156,6 +156,22 @@ impl Ladder {
         learned
     }
 
+    /// A run that was the first after a rest goes on, and has met no limit for as long as the others wait for it: they may follow.
+    pub fn passed(
+        &self,
+        cooldowns: &mut Cooldowns,
+        permit: &Permit,
+        ran: Duration,
+        now: Timestamp,
+    ) -> RunEffects {
+        let started = now.checked_sub(ran).ok();
+        let mut learned = RunEffects::default();
+        for key in &permit.probes {
+            learned.add(key, cooldowns.succeed(key, started, now));
+        }
+        learned
+    }
+
     /// A run that goes on has met a limit: the others must not run into it too.
     pub fn refused(
         &self,
@@ -349,6 +365,24 @@ mod tests {
         let own = Outcome::Failed(fault(Kind::AgentError, None, None));
         a.ended(&mut cooldowns, &permit, &own, Duration::from_secs(1), at(101), Seed::new(1));
         assert_eq!(start(&mut cooldowns, &b, 102).unwrap().probes, [key("account:main")]);
+    }
+
+    #[test]
+    fn a_first_run_that_goes_on_without_a_limit_lets_the_others_follow() {
+        let mut cooldowns = cooldowns();
+        let (a, b, c) = (ladder("a"), ladder("b"), ladder("c"));
+        end(&mut cooldowns, &a, Some(fault(Kind::QuotaExceeded, None, Some(60))), 0);
+        let permit = start(&mut cooldowns, &a, 100).unwrap();
+        assert_eq!(start(&mut cooldowns, &b, 101).unwrap_err().why, StartRefusalReason::Probe);
+        let learned = a.passed(&mut cooldowns, &permit, Duration::from_secs(600), at(700));
+        assert_eq!(learned.keys, [key("account:main")]);
+        assert_eq!(start(&mut cooldowns, &b, 700).unwrap_err().why, StartRefusalReason::Turn);
+        assert!(start(&mut cooldowns, &b, 702).unwrap().probes.is_empty());
+        assert_eq!(start(&mut cooldowns, &c, 702).unwrap_err().why, StartRefusalReason::Turn, "one by one");
+        // What rests again by then stays: the run began before.
+        end(&mut cooldowns, &b, Some(fault(Kind::QuotaExceeded, None, Some(60))), 750);
+        assert!(a.passed(&mut cooldowns, &permit, Duration::from_secs(660), at(760)).keys.is_empty());
+        assert_eq!(start(&mut cooldowns, &c, 760).unwrap_err().why, StartRefusalReason::Rest);
     }
 
     #[test]

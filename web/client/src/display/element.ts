@@ -55,8 +55,8 @@ export class KoboshiErrorElement extends Base {
   #retryAt: number | null = null;
   #tried = 0;
   #phrases: Phrases = {};
+  /** How often it tried by itself; a person who stops it leaves none. */
   #autos = 0;
-  #isAutoStopped = false;
   /** When an automatic try starts. */
   #autoAt = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -76,7 +76,7 @@ export class KoboshiErrorElement extends Base {
     for (const part of root.querySelectorAll<HTMLElement>("[class]")) this.#parts[part.className] = part;
     this.#at("retry").onclick = () => this.#press();
     this.#at("stop").onclick = () => {
-      this.#isAutoStopped = true;
+      this.#autos = MAX_AUTO;
       this.#tick();
     };
     this.#at("copy").onclick = () => void this.#copy();
@@ -107,15 +107,17 @@ export class KoboshiErrorElement extends Base {
     if (error === this.#error) return;
     if (!this.#error) this.#cameFrom = document.activeElement;
     this.#error = error;
-    this.busy = false;
     this.#retryAt = null;
     const facts = this.#facts();
     if (facts?.afterMs) this.#retryAt = performance.now() + facts.afterMs;
     // Clients that failed together do not come back together.
     this.#autoAt = (this.#retryAt ?? performance.now()) + (1 + Math.random()) * Math.max(500, (facts?.afterMs ?? 0) / 10);
     this.#wasWaiting = this.#rest() > 0;
+    // Not before it is known when the next try starts: this looks whether one is due.
+    this.busy = false;
     this.#render();
-    if (facts) announce([facts.message, facts.suggestion, this.#waitText()].join(" "), "scope" in error! && error.scope !== "turn" ? "polite" : "assertive", this.#lang());
+    // One announcement per episode: a try that this display made by itself and that failed alike is no news, unless it was the last.
+    if (facts && !(this.#autos && this.#isAutomatic())) announce([facts.message, facts.suggestion, this.#waitText()].join(" "), "scope" in error! && error.scope !== "turn" ? "polite" : "assertive", this.#lang());
   }
 
   /** When the next try is worth it, on the clock of `performance.now()`. */
@@ -159,7 +161,6 @@ export class KoboshiErrorElement extends Base {
 
   clear(): void {
     this.#autos = 0;
-    this.#isAutoStopped = false;
     const hadFocus = this.shadowRoot?.activeElement != null;
     this.error = null;
     if (hadFocus && this.#cameFrom instanceof HTMLElement) this.#cameFrom.focus();
@@ -232,7 +233,7 @@ export class KoboshiErrorElement extends Base {
   }
 
   #isAutomatic(): boolean {
-    return this.auto && !this.#isAutoStopped && !this.busy && this.#autos < MAX_AUTO && this.#facts()?.action === "retry";
+    return this.auto && !this.busy && this.#autos < MAX_AUTO && this.#facts()?.action === "retry";
   }
 
   #waitText(): string {

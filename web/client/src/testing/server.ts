@@ -249,7 +249,7 @@ export class FakeServer {
   #take(reader: Reader, frame: ClientFrame): void {
     const { messages, open } = this.transcript;
     if (frame.type === "cancel" || frame.type === "retry" || frame.type === "trim") {
-      if (this.#orders.has(frame.id)) return;
+      if (this.#orders.has(frame.id)) return frame.type === "trim" ? this.#say(reader.peer, { type: "accepted", id: frame.id }) : undefined;
       this.#orders.add(frame.id);
     }
     const busy = (id: string) => this.#say(reader.peer, { type: "error", id, code: 5002, kind: "unavailable", kbs: "KBS-1003", message: "busy", recoverable: true, retry: { later: true, after_ms: 1000 }, scope: "turn" });

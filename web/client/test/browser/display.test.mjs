@@ -143,6 +143,58 @@ test("auto tries by itself, at most three times, and can be stopped", () => disp
   assert.equal(await page.evaluate(() => window.asked), 3);
 }));
 
+test("what it tries by itself is announced when it begins and when it ends, not in between", () => display(async ({ page, show }) => {
+  await page.evaluate(() => {
+    window.asked = 0;
+    const one = document.getElementById("one");
+    one.auto = true;
+    one.addEventListener("koboshi-retry", () => {
+      window.asked++;
+      setTimeout(() => one.show({ errorCode: "KBS-5003", message: "The model is overloaded.", retryable: true, retryAfterSeconds: 0 }));
+    });
+  });
+  await show({ errorCode: "KBS-5003", message: "The model is overloaded.", retryable: true, retryAfterSeconds: 0 });
+  await until(page, () => window.asked === 3);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  const spoken = await page.evaluate(() => window.spoken.filter(([kind]) => kind === "assertive"));
+  assert.equal(spoken.length, 2, JSON.stringify(spoken));
+  await show({ errorCode: "KBS-3001", message: "Too many requests.", retryable: true, retryAfterSeconds: 9 });
+  await until(page, () => window.spoken.at(-1)[1].includes("Too many requests."));
+}));
+
+test("the code is copied, and the page may copy it in its own way", () => display(async ({ page, context, show }) => {
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.evaluate(() => document.getElementById("one").addEventListener("koboshi-copy", ({ detail }) => (window.copied = detail.text)));
+  await show(limited("en"));
+  await page.locator("#one .copy").click();
+  await until(page, () => window.copied !== undefined && document.getElementById("one").shadowRoot.querySelector(".copy").textContent === "Copied");
+  assert.equal(await page.evaluate(() => window.copied), "KBS-3001 · req_7f3a91");
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), "KBS-3001 · req_7f3a91");
+}));
+
+test("slots, phrases, tone and the compact form are the page's", () => display(async ({ page, show }) => {
+  await page.evaluate(() => {
+    const one = document.getElementById("one");
+    one.innerHTML = '<b slot="message">Our own words</b>';
+    one.phrases = { retry: "Once more, please" };
+    [one.tone, one.compact] = ["info", true];
+  });
+  await show({ ...limited("en"), retry: { later: true, afterMs: 0 } });
+  const shown = await page.evaluate(() => {
+    const one = document.getElementById("one");
+    const slot = one.shadowRoot.querySelector("slot[name=message]");
+    return [slot.assignedNodes().map((node) => node.textContent), one.shadowRoot.querySelector("[part=retry]").textContent, one.getAttribute("tone"), one.hasAttribute("compact")];
+  });
+  assert.deepEqual(shown, [["Our own words"], "Once more, please", "info", true]);
+  const heights = await page.evaluate(() => {
+    const one = document.getElementById("one");
+    const compact = one.offsetHeight;
+    one.compact = false;
+    return [compact, one.offsetHeight];
+  });
+  assert.ok(heights[0] < heights[1], String(heights));
+}));
+
 for (const lang of ["en", "ja"]) {
   for (const [look, width, options] of [["narrow", 320, {}], ["wide", 1000, {}], ["dark", 480, { colorScheme: "dark" }], ["forced", 480, { forcedColors: "active" }]]) {
     test(`axe finds nothing and nothing is cut off: ${lang}, ${look}`, () => display(async ({ page, show }) => {
@@ -166,5 +218,6 @@ for (const lang of ["en", "ja"]) {
 
 test("with reduced motion nothing moves", () => display(async ({ page, show }) => {
   await show(limited("en"));
-  assert.equal(await page.evaluate(() => getComputedStyle(document.getElementById("one").shadowRoot.querySelector(".box")).animationName), "none");
+  const moving = await page.evaluate(() => [...document.getElementById("one").shadowRoot.querySelectorAll("*")].map((part) => getComputedStyle(part)).filter(({ animationName, transitionDuration }) => animationName !== "none" || !/^0s(, 0s)*$/.test(transitionDuration)).length);
+  assert.equal(moving, 0);
 }, { reducedMotion: "reduce" }));

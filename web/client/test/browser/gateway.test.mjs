@@ -1,5 +1,6 @@
 /** The chat page of a real gateway, whose simulated provider falls on command. It needs the program: `KOBOSHI=target/debug/koboshi`. */
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { after, before, test } from "node:test";
 import WebSocket from "ws";
 import { publishedClasses } from "../seed/load.mjs";
@@ -11,18 +12,18 @@ const skip = binary ? false : "no gateway was named";
 let browser;
 let gateway;
 before(async () => {
-  if (binary) [browser, gateway] = await Promise.all([launch(), openGateway(binary)]);
+  if (binary) [browser, gateway] = await Promise.all([launch(), openGateway(binary, { config: "serve: {allowed_hosts: [app.example]}\n" })]);
 });
 after(async () => {
   await browser?.close();
   await gateway?.close();
 });
 
-function chat(what, run) {
+function chat(what, run, from = "origin") {
   test(what, { skip }, async () => {
     const context = await browser.newContext({ locale: "en-US" });
     try {
-      const page = await openPage(context, `${gateway.origin}/chat`);
+      const page = await openPage(context, `${gateway[from]}/chat`);
       const ask = async (model, from = page) => {
         await from.check(`input[value=${model}]`);
         await from.fill("#input", "How does the doll get up again?");
@@ -117,6 +118,97 @@ chat("two tabs of one conversation both come back after the gateway was restarte
   }
   assert.deepEqual(await answers(other), await answers(page));
   assert.equal(await other.locator("koboshi-error:not([hidden])").count(), 0);
+});
+
+const phase = (page, wanted) => until(page, (to) => document.getElementById("connection").dataset.phase === to, wanted, `the connection is ${wanted}`);
+
+chat("the socket is killed in mid-answer, three times", async ({ page, ask }) => {
+  await ask("ok");
+  for (const length of [10, 60, 110]) {
+    await hasText(page, length);
+    gateway.relay.kill();
+    await until(page, () => document.getElementById("log").textContent.includes("The connection is gone."));
+    await phase(page, "open");
+  }
+  await isWhole(page);
+  assert.equal(await page.locator("koboshi-error:not([hidden])").count(), 0);
+}, "relayed");
+
+chat("offline in mid-answer it makes no attempt, online it goes on at once", async ({ context, page, ask }) => {
+  await ask("ok");
+  await hasText(page, 10);
+  await context.setOffline(true);
+  gateway.relay.kill();
+  await phase(page, "waiting");
+  const { connections } = gateway.relay;
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  assert.equal(gateway.relay.connections, connections);
+  await context.setOffline(false);
+  await isWhole(page);
+}, "elsewhere");
+
+chat("a page that is hidden and frozen while its socket dies makes no attempt, and has the answer when it is looked at", async ({ context, page, ask }) => {
+  await ask("ok");
+  await hasText(page, 10);
+  const devtools = await context.newCDPSession(page);
+  // What a browser does with a tab that nobody looks at.
+  await page.evaluate(() => {
+    Object.defineProperty(document, "visibilityState", { value: "hidden", configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await devtools.send("Page.setWebLifecycleState", { state: "frozen" });
+  gateway.relay.kill();
+  const { connections } = gateway.relay;
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  assert.equal(gateway.relay.connections, connections);
+  await devtools.send("Page.setWebLifecycleState", { state: "active" });
+  await page.evaluate(() => {
+    Object.defineProperty(document, "visibilityState", { value: "visible", configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await isWhole(page);
+}, "relayed");
+
+chat("a connection that is back soon is not spoken of, one that stays away is", async ({ page, ask }) => {
+  await phase(page, "open");
+  await page.evaluate(() => {
+    window.said = [];
+    const status = document.getElementById("connection");
+    new MutationObserver(() => window.said.push(status.textContent)).observe(status, { childList: true, characterData: true, subtree: true });
+  });
+  gateway.relay.kill();
+  await phase(page, "waiting");
+  await phase(page, "open");
+  assert.ok((await page.evaluate(() => window.said)).every((text) => text === "connected"));
+  await gateway.stop();
+  await until(page, () => window.said.includes("reconnecting"));
+  await gateway.start();
+  await phase(page, "open");
+  await ask("ok");
+  await isWhole(page);
+}, "relayed");
+
+test("where a key is needed the page asks for it, and the routes of the config can be chosen", { skip }, async () => {
+  const hash = createHash("sha256").update("kbs-app").digest("hex");
+  const own = await openGateway(binary, { config: `keys: {app: {sha256: "${hash}"}}\nroutes: {house: [sim/ok]}\n` });
+  const context = await browser.newContext({ locale: "en-US" });
+  try {
+    const page = await openPage(context, `${own.origin}/chat`);
+    await page.waitForSelector("#key:not([hidden])");
+    await page.fill("#key-input", "kbs-app");
+    await page.click("#key-send");
+    await phase(page, "open");
+    assert.ok(await page.locator("#key").isHidden());
+    await page.check("input[value=house]");
+    await page.fill("#input", "How does the doll get up again?");
+    await page.press("#input", "Enter");
+    await isDone(page);
+    assert.ok((await answers(page))[0].length > 40);
+    assert.equal(await page.locator("koboshi-error:not([hidden])").count(), 0);
+  } finally {
+    await context.close();
+    await own.close();
+  }
 });
 
 test("the published client and error handler work against /ws as they are", { skip }, async () => {

@@ -11,7 +11,7 @@ const TEXT = {
   ja: ["起き上がり小法師はどうやって起き上がりますか。", "底が丸く、重りが低い位置に入っています。倒すと重りが持ち上がり、重力がそれを元に戻すので、人形はひとりでに起き上がります。七転び八起きの縁起物です。"],
 };
 const browser = await launch();
-for (const [name, lang, width, height, colorScheme] of [["light", "en", 1200, 800, "light"], ["dark", "ja", 1200, 800, "dark"], ["narrow", "ja", 360, 740, "light"], ["narrow", "en", 360, 740, "dark"]]) {
+for (const [name, lang, width, height, colorScheme] of [["light", "en", 1200, 800, "light"], ["dark", "ja", 1200, 800, "dark"], ["light", "ja", 1200, 800, "light"], ["narrow", "ja", 320, 740, "light"], ["narrow", "en", 320, 740, "dark"]]) {
   let fails = false;
   const failure = { error: { kind: "unavailable", kbs: "KBS-1003", message: lang === "ja" ? "AI サービスが一時的に利用できません。" : "The AI service is temporarily unavailable.", suggestion: lang === "ja" ? "しばらく時間をおいてから再度お試しください。" : "Please try again later.", request: "req_7f3a91", retry: { later: true, after_ms: 20000 } } };
   const site = await openSite({ answer: () => (fails ? ["", failure] : [...TEXT[lang][1]]), pieceMs: 22, faults: [rewindAt(30)] });
@@ -68,4 +68,9 @@ const both = await browser.newPage({ viewport: { width: 1120, height: 300 } });
 const image = (scheme) => `<img style="display:block" src="data:image/png;base64,${readFileSync(`${folder}/error-display-${scheme}.png`, "base64")}">`;
 await both.setContent(`<body style="margin:0">${image("light")}${image("dark")}`);
 await both.screenshot({ path: `${folder}/error-display.png`, fullPage: true });
+// The three narrow moments of the chat page in one picture for the docs: a rewind, an error, and the other language.
+const narrow = await browser.newPage({ viewport: { width: 1010, height: 740 } });
+const shotOf = (name) => `<img style="display:block;flex:none" src="data:image/png;base64,${readFileSync(`${folder}/chat-${name}.png`, "base64")}">`;
+await narrow.setContent(`<body style="margin:0;display:flex;gap:25px;background:#8a8a86">${["en-narrow-fall", "ja-narrow-fall", "ja-narrow-error"].map(shotOf).join("")}</body>`);
+await narrow.screenshot({ path: `${folder}/chat-narrow.png`, fullPage: true });
 await browser.close();

@@ -20,6 +20,7 @@ export async function openSite(options = {}) {
     response.setHeader("content-type", TYPES[extname(path) || ".html"] ?? TYPES[".html"]);
     response.setHeader("content-security-policy", POLICY);
     if (text !== undefined) return response.end(text);
+    if (path === "/v1/models") return response.setHeader("content-type", "application/json").end('{"data":[]}');
     const file = normalize(ROOT + (path.startsWith("/chat/") ? `examples${path}${path.endsWith("/") ? "index.html" : ""}` : path));
     createReadStream(file.startsWith(ROOT) ? file : "/dev/null").on("error", () => response.writeHead(404).end()).pipe(response);
   });

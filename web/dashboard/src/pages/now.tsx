@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { TargetActions } from "../actions";
 import type { Overview, Target } from "../api";
 import { Chart } from "../chart";
-import { useLive } from "../live";
+import { MAX_ENTRIES, useLive } from "../live";
 import { Badge, Countdown, Dialog, Empty, TargetBadge, Why, endOf, isDown } from "../parts";
 import { number, rate, time, words } from "../words";
 import { FaultRow, FaultSheet } from "./faults";
@@ -36,6 +36,11 @@ export function Now({ look }: { look: string }) {
   const found = verdict(overview, targets);
   const last = live.samples.at(-1);
   const { counts } = overview;
+  // Of the journal, so of all gateways that share the store; the tiles above it count since the start of this one.
+  const midnight = new Date(live.now()).setHours(0, 0, 0, 0);
+  const today = live.entries.filter(({ at, what }) => what === "fault" && Date.parse(at) >= midnight).length;
+  // The oldest ones of a long day are not in the page.
+  const isMore = live.entries.length >= MAX_ENTRIES && Date.parse(live.entries.at(-1)?.at ?? "") >= midnight;
   const lastFaults = live.entries.filter(({ what }) => what === "fault").slice(0, 5);
   const chosen = targets.find(({ key, target }) => (key ?? target) === open);
   const origin = location.origin;
@@ -137,6 +142,7 @@ export function Now({ look }: { look: string }) {
       <section class="card" aria-labelledby="faults-title">
         <div class="card-head">
           <h2 id="faults-title">{words.lastFaults}</h2>
+          {live.hasJournal ? <span class="dim">{words.today(`${number(today)}${isMore ? "+" : ""}`)}</span> : null}
           <a href="#/faults">{words.allFaults}</a>
         </div>
         {lastFaults.length === 0 ? (

@@ -2,10 +2,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get } from "../api";
-import type { Gateway } from "../api";
+import type { Budget, Gateway, SpendReport } from "../api";
 import { live, useEvery, useLive } from "../live";
 import { Badge, Empty } from "../parts";
-import { time, words } from "../words";
+import { money, number, percent, time, words } from "../words";
 
 interface Session {
   id: string;
@@ -14,20 +14,38 @@ interface Session {
   owned: boolean;
 }
 
+interface ClientKey {
+  tenant?: string | null;
+  rate?: number | null;
+  routes?: string[] | null;
+}
+
+/** How much of its budgets a key has used. */
+function used(budgets: Budget[], key: string, currency: string): string {
+  const own = budgets.filter((budget) => budget.key === key);
+  return own.map(({ period, spent, limit, share }) => `${words.periods[period] ?? period}: ${words.budgetSpent(money(spent, currency), money(limit, currency), percent(share))}`).join(" · ") || words.budgetNone;
+}
+
 const isRunning = (gateway: Gateway, now: number) => !gateway.stopped && now - Date.parse(gateway.at) < 30_000;
 
 export function People() {
   const { gateways, overview } = useLive();
   const [sessions, setSessions] = useState<Session[]>([]);
-  const [keys, setKeys] = useState<Record<string, { tenant?: string | null }> | null>(null);
+  const [keys, setKeys] = useState<Record<string, ClientKey> | null>(null);
+  const [spent, setSpent] = useState<SpendReport | null>(null);
   useEvery(3_000, () => {
     get<{ sessions: Session[] }>("sessions")
       .then(({ sessions }) => setSessions(sessions))
       .catch(() => undefined);
     void live.readStatus();
   });
+  useEvery(10_000, () => {
+    get<SpendReport>("spend")
+      .then(setSpent)
+      .catch(() => undefined);
+  });
   useEffect(() => {
-    get<{ keys?: Record<string, { tenant?: string | null }> }>("config")
+    get<{ keys?: Record<string, ClientKey> }>("config")
       .then(({ keys }) => setKeys(keys ?? {}))
       .catch(() => undefined);
   }, []);
@@ -79,13 +97,16 @@ export function People() {
       <section class="card" aria-labelledby="keys-title">
         <h2 id="keys-title">{words.keys}</h2>
         {keys && Object.keys(keys).length === 0 ? (
-          <Empty title={words.keysEmpty} why={words.keysEmptyWhy} code={"KEY=kbs-$(openssl rand -hex 24); printf %s \"$KEY\" | sha256sum\n\nkeys:\n  laptop: {sha256: 64 hex digits}"} />
+          <Empty title={words.keysEmpty} why={words.keysEmptyWhy} code={"koboshi key new laptop --budget-month 20"} />
         ) : (
-          <Table head={[words.keys, words.tenant]}>
-            {Object.entries(keys ?? {}).map(([name, { tenant }]) => (
+          <Table head={[words.keys, words.tenant, words.budgets, words.rateLimit, words.allowedRoutes]}>
+            {Object.entries(keys ?? {}).map(([name, { tenant, rate, routes }]) => (
               <tr key={name}>
                 <td>{name}</td>
                 <td>{tenant ?? name}</td>
+                <td>{spent ? used(spent.budgets, name, spent.currency) : "–"}</td>
+                <td>{rate ? words.perMinute(number(rate)) : words.budgetNone}</td>
+                <td>{routes && routes.length > 0 ? routes.join(", ") : words.everything}</td>
               </tr>
             ))}
           </Table>

@@ -8,7 +8,7 @@ use koboshi::breaker::{
 
 use super::super::{Field, Key, Range};
 use super::build::{
-    GROWTH, INSTANT, RATE, SOME_COUNT, SOME_LENGTH, at, count, count_at, length, narrow, number,
+    GROWTH, INSTANT, RATE, SOME_COUNT, SOME_LENGTH, at, count, count_at, flag, length, narrow, number,
     optional_count, optional_count_at, optional_length, section, word,
 };
 use crate::config::Config;
@@ -147,7 +147,7 @@ pub(super) fn keys() -> Vec<Key> {
             "breaker.open.multiplier",
             GROWTH,
             at!(breaker.open.growth),
-            "Factor by which the open time grows each time the probes fail",
+            "Factor by which the open time grows each time the probes fail; it does not grow where they fail within a second",
         ),
         length(
             "breaker.open.max",
@@ -179,6 +179,11 @@ pub(super) fn keys() -> Vec<Key> {
             SOME_LENGTH,
             at!(breaker.probe.timeout),
             "A probe without a result after this time counts as lost",
+        ),
+        flag(
+            "breaker.probe.beside",
+            at!(breaker.probe.beside),
+            "While other targets answer, a target that fails slowly is probed with a tiny request of Koboshi's own, so that no client waits for it",
         ),
         optional_length(
             "breaker.probe.last_target_interval",

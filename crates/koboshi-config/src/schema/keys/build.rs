@@ -1,5 +1,6 @@
 //! Short names for the rows, so that the table is readable.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::super::range::ENDLESS;
@@ -232,6 +233,10 @@ pub(super) const fn word(
 
 pub(super) const fn text(path: &'static str, form: Form, field: Field<String>, meaning: &'static str) -> Key {
     Key { path, shape: Shape::Text { form, field }, meaning, unset: NONE }
+}
+
+pub(super) const fn path(path: &'static str, field: Field<PathBuf>, meaning: &'static str) -> Key {
+    Key { path, shape: Shape::Path { field }, meaning, unset: NONE }
 }
 
 pub(super) const fn texts(

@@ -209,7 +209,7 @@ fn cooldown_keys() -> [Key; 14] {
             "cooldown.max_probe_time",
             ANY_LENGTH,
             at!(cooldown.max_probe_time),
-            "After a cooldown one start or request goes first; without a result after this time, the next one may go (a request after 10s at most)",
+            "After a cooldown one start or request goes first; a run that has met no limit by this time counts as a success, and a request without a result lets the next one go (after 10s at most)",
         ),
         length(
             "cooldown.stagger",

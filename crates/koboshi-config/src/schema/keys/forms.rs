@@ -4,8 +4,9 @@
 //! would be refused later by the client that uses it, with a worse message.
 
 use crate::agents::{AUTO, OFF};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
+use ipnet::IpNet;
 use koboshi::models::Effort;
 
 use super::super::Form;
@@ -228,6 +229,33 @@ pub(super) const HOST: Form = Form {
         ))
     },
 };
+
+/// An address, or all addresses with the same prefix.
+pub(super) const NETWORK: Form = Form {
+    description: words(
+        "an address or a network such as `10.0.0.0/8`",
+        "アドレス、または `10.0.0.0/8` のようなネットワーク",
+    ),
+    pattern: concat!(
+        "^((",
+        octet!(),
+        r"\.){3}",
+        octet!(),
+        "(/(3[0-2]|[12]?[0-9]))?|[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:.]{1,44}(/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))?)$"
+    ),
+    holds: |text| network(text).is_some(),
+    hint: |text| {
+        text.contains(|c: char| c.is_ascii_alphabetic() && !c.is_ascii_hexdigit()).then_some(words(
+            "write the address, not a name: who a proxy is, only its address shows",
+            "名前ではなくアドレスを書いてください。プロキシはアドレスでしか見分けられません",
+        ))
+    },
+};
+
+/// Reads an address or a network.
+pub(super) fn network(text: &str) -> Option<IpNet> {
+    text.parse().ok().or_else(|| Some(IpNet::from(text.parse::<IpAddr>().ok()?)))
+}
 
 /// The origin of a web page that may call.
 pub(super) const ORIGIN: Form = Form {

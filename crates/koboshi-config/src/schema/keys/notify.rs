@@ -84,19 +84,20 @@ const CHANNEL: Form = Form {
 
 const TRIGGER: Form = Form {
     description: words(
-        "`breaker`, `cooldown`, `park` or `budget`", "`breaker`、`cooldown`、`park`、`budget` のいずれか",
+        "`breaker`, `cooldown`, `park`, `budget` or `route`",
+        "`breaker`、`cooldown`、`park`、`budget`、`route` のいずれか",
     ),
-    pattern: "^(breaker|cooldown|park|budget)$",
+    pattern: "^(breaker|cooldown|park|budget|route)$",
     holds: |text| TRIGGERS.contains(&text),
     hint: |_| None,
 };
 
 const SCOPE: Form = Form {
     description: words(
-        "`agent`, `target`, `key`, `account`, `model`, `provider` or `client`",
-        "`agent`、`target`、`key`、`account`、`model`、`provider`、`client` のいずれか",
+        "`agent`, `target`, `key`, `account`, `model`, `provider`, `client` or `route`",
+        "`agent`、`target`、`key`、`account`、`model`、`provider`、`client`、`route` のいずれか",
     ),
-    pattern: "^(agent|target|key|account|model|provider|client)$",
+    pattern: "^(agent|target|key|account|model|provider|client|route)$",
     holds: |text| SCOPES.contains(&text),
     hint: |_| None,
 };
@@ -239,7 +240,7 @@ fn filters() -> Vec<Key> {
             TRIGGER,
             UP_TO_100,
             always_of_entry!(channels, triggers),
-            "What it gets: an open `breaker`, a `cooldown`, a `park`, a `budget` that is nearly or wholly spent; none listed means all",
+            "What it gets: an open `breaker`, a `cooldown`, a `park`, a `budget` that is nearly or wholly spent, a `route` of which no target can be used; none listed means all",
         ),
         texts(
             "notify.channels.*.kinds",

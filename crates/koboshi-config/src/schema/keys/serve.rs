@@ -3,9 +3,9 @@
 use super::super::{Field, Key, Range, Shape};
 use super::build::{
     AT_MOST_A_DAY, NONE, SOME_COUNT, UP_TO_A_DAY, at, count, count_at, entries, flag, length, of_entry,
-    optional_count_at, secret, section, text, texts, word, word_at,
+    optional_count_at, path, secret, section, text, texts, word, word_at,
 };
-use super::forms::{HOST, LISTEN, NAME, ORIGIN, SHA256, SIZE, URL};
+use super::forms::{HOST, LISTEN, NAME, NETWORK, ORIGIN, SHA256, SIZE, URL, network};
 use crate::gateway::{ClientKey, ErrorDetail, KeepAlive, LogFormat};
 use crate::secret::Secret;
 use crate::size;
@@ -28,6 +28,34 @@ pub(super) fn serve() -> Vec<Key> {
                 },
             },
             "Address and port to listen on; an address that other machines can reach needs `keys`",
+        ),
+        section("serve.tls", "TLS towards clients, on the same address; with it, plain HTTP is not served"),
+        path(
+            "serve.tls.certificate",
+            Field {
+                get: |c, _| c.serve.tls.certificate.clone(),
+                set: |c, _, path| c.serve.tls.certificate = path,
+            },
+            "File with the certificate and those of its authorities (PEM), reread when it changes; turning TLS on or off needs a restart",
+        ),
+        path(
+            "serve.tls.key",
+            Field { get: |c, _| c.serve.tls.key.clone(), set: |c, _, path| c.serve.tls.key = path },
+            "File with the private key of that certificate (PEM), reread when it changes",
+        ),
+        texts(
+            "serve.trusted_proxies",
+            NETWORK,
+            UP_TO_100,
+            Field {
+                get: |c, _| Some(c.serve.trusted_proxies.iter().map(ToString::to_string).collect()),
+                set: |c, _, networks| {
+                    let networks = networks.unwrap_or_default();
+                    c.serve.trusted_proxies = networks.iter().filter_map(|text| network(text)).collect();
+                },
+            },
+            "Addresses and networks of proxies that may say who the client is, in `X-Forwarded-For` or `Forwarded`; a request with such headers \
+             from any other peer counts as remote",
         ),
         texts(
             "serve.allowed_hosts",
@@ -253,6 +281,15 @@ pub(super) fn telling() -> Vec<Key> {
             count_at!(log.errors_kept),
             "Number of renamed files that are kept",
         ),
+        Key {
+            path: "log.otlp",
+            shape: Shape::Text {
+                form: URL,
+                field: Field { get: |c, _| c.log.otlp.clone(), set: |c, _, address| c.log.otlp = address },
+            },
+            meaning: "Address of an OTLP collector (HTTP) that gets the lines of the log too",
+            unset: NONE,
+        },
         section("trace", "Export of OpenTelemetry traces"),
         Key {
             path: "trace.otlp",

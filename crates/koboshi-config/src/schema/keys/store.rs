@@ -10,6 +10,7 @@ const ADDRESS: &str = concat!(
     r"^((rediss?|valkeys?)://([^/?#\u0000-\u001f]*@)?(\[[0-9A-Fa-f:.]+\]|[^\s/?#@:<>\[\]^|\\]+)",
     r"(:(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5]?[0-9]{1,4})?)?",
     r"(/[0-9]{0,9}/?)?([?#][^\u0000-\u001f]*)?",
+    r"|(rediss?|valkeys?)\+(sentinel|cluster)://([^/?#\u0000-\u001f]*@)?[^\s/?#@<>^|\\]+(/[^\u0000-\u001f]*)?",
     r"|(unix|redis\+unix|valkey\+unix):///[^\u0000-\u001f]+)$",
 );
 
@@ -25,10 +26,34 @@ fn is_address(text: &str) -> bool {
     if let Some(path) = ["unix://", "redis+unix://", "valkey+unix://"].into_iter().find_map(over) {
         return path.starts_with('/') && path.len() > 1;
     }
+    if let Some((_, rest)) = text.split_once("+sentinel://").filter(|(base, _)| is_base(base)) {
+        return is_of_several(rest, false);
+    }
+    if let Some((_, rest)) = text.split_once("+cluster://").filter(|(base, _)| is_base(base)) {
+        return is_of_several(rest, true);
+    }
     let Some(rest) = SCHEMES.into_iter().find_map(over) else { return false };
     let (server, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let database = rest.split(['?', '#']).next().unwrap_or_default();
     is_server(server.rsplit_once('@').map_or(server, |(_, server)| server)) && is_database(database)
+}
+
+fn is_base(base: &str) -> bool {
+    SCHEMES.iter().any(|scheme| scheme.strip_suffix("://") == Some(base))
+}
+
+/// Several hosts; then, for Sentinels, the name of the server and its database.
+fn is_of_several(rest: &str, is_cluster: bool) -> bool {
+    let (servers, rest) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let servers = servers.rsplit_once('@').map_or(servers, |(_, servers)| servers);
+    let path = rest.split(['?', '#']).next().unwrap_or_default().trim_matches('/');
+    let is_path = if is_cluster {
+        path.is_empty() || path == "0"
+    } else {
+        let (name, database) = path.split_once('/').unwrap_or((path, ""));
+        !name.is_empty() && !name.contains(char::is_whitespace) && is_database(&format!("/{database}"))
+    };
+    is_path && servers.split(',').count() <= 16 && servers.split(',').all(is_server)
 }
 
 /// A host, and a port if there is one.
@@ -63,6 +88,12 @@ fn about_address(text: &str) -> Option<Words> {
              `%2F` for `/`, `%3F` for `?`, `%23` for `#` and `%40` for `@`",
             "`host:6379/0` の形で書いてください（ポートとデータベースは数字）。パスワードの中では `/` を `%2F`、`?` を `%3F`、\
              `#` を `%23`、`@` を `%40` と書きます",
+        ));
+    }
+    if text.contains("+sentinel://") || text.contains("+cluster://") {
+        return Some(words(
+            "Sentinels are written `redis+sentinel://host:26379,host:26379/name`, a Cluster `redis+cluster://host:6379,host:6379`, with at most 16 hosts",
+            "Sentinel は `redis+sentinel://host:26379,host:26379/名前`、Cluster は `redis+cluster://host:6379,host:6379` の形で、ホストは 16 個までです",
         ));
     }
     begins(&["unix://", "redis+unix://", "valkey+unix://"]).then_some(words(
@@ -124,7 +155,8 @@ pub(super) fn keys() -> Vec<Key> {
                     },
                 },
             },
-            meaning: "Address of a Redis or Valkey server that several machines share, `rediss://` with TLS; take the password from an environment variable",
+            meaning: "Address of a Redis or Valkey server that several machines share, `rediss://` with TLS, `redis+sentinel://host,host/name` or \
+             `redis+cluster://host,host` for several servers; take the password from an environment variable",
             unset: NONE,
         },
         Key {

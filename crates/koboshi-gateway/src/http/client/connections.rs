@@ -7,10 +7,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use koboshi_store::{Clock, SystemClock};
 use koboshi_wire::http1::head::RequestBody;
-use tokio::net::TcpStream;
 
 use super::liveness::{ClientState, TickLimits};
-use super::{Connection, Inner};
+use super::{ClientStream, Connection, Inner};
 
 /// How often connections are checked.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
@@ -62,7 +61,7 @@ fn date_of(time: SystemTime) -> Rc<[u8]> {
 
 impl Connections {
     /// Adds a connection.
-    pub(crate) fn add(&self, stream: TcpStream) -> Connection {
+    pub(crate) fn add(&self, stream: ClientStream) -> Connection {
         let connection = Connection(Rc::new(Inner {
             stream: RefCell::new(stream),
             received: RefCell::default(),

@@ -7,17 +7,24 @@
 //! do the same. A client of HTTP/1.0 cannot be probed: a reset shows that it is gone, and so does its end of stream, because
 //! the connection is closed after the answer anyway, unless it asked for keep-alive.
 //!
+//! Under TLS and HTTP/2 no client closes one half alone: the end of such a stream means that its client is gone. What comes before that end must
+//! be read to be decrypted, so a little of what follows the request is read early.
+//!
 //! The same tick finds clients that take too long to send a head or another request, or that stop reading their answer.
 
 use std::io;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::ReadBuf;
+use koboshi_wire::http1::head::RequestBody;
+use tokio::io::{AsyncRead, ReadBuf};
 
-use super::{CONTINUE, Inner};
+use super::{CONTINUE, ClientStream, Inner};
 
 /// How many ticks from one probe to the next.
 const TICKS_PER_PROBE: u8 = 20;
+/// How much is read of what follows a request, at most.
+const MAX_AHEAD: usize = 16 * 1024;
 
 /// Timeouts of a client, in ticks.
 pub(super) struct TickLimits {
@@ -67,7 +74,8 @@ impl Inner {
     /// Whether the client is gone, or timed out.
     pub(super) fn tick(&self, limits: &TickLimits) -> bool {
         match self.state.get() {
-            ClientState::Answering => false,
+            // Nothing is written while a provider is silent, so only this shows that a stream of HTTP/2 was cancelled.
+            ClientState::Answering => self.is_pipe() && self.has_ended().unwrap_or(true),
             ClientState::Head(ticks) => {
                 self.state.set(ClientState::Head(ticks.saturating_add(1)));
                 ticks >= limits.head
@@ -87,6 +95,7 @@ impl Inner {
             }
             ClientState::Waits => match self.has_ended() {
                 Ok(false) => false,
+                Ok(true) if !self.may_close_one_half() => true,
                 Ok(true) => {
                     self.state.set(ClientState::Ended(1));
                     !self.probe()
@@ -111,20 +120,48 @@ impl Inner {
         let mut byte = [0; 1];
         // With the waker of the task that reads: a socket stores only one.
         let mut context = Context::from_waker(&task);
-        match self.stream.borrow().poll_peek(&mut context, &mut ReadBuf::new(&mut byte)) {
+        let ClientStream::Plain(stream) = &*self.stream.borrow() else {
+            return self.read_ahead(&mut context);
+        };
+        match stream.poll_peek(&mut context, &mut ReadBuf::new(&mut byte)) {
             Poll::Ready(peeked) => peeked.map(|bytes| bytes == 0),
             Poll::Pending => Ok(false),
         }
     }
 
+    /// Reads what follows a request that was read to its end. True at the end of the stream.
+    fn read_ahead(&self, context: &mut Context<'_>) -> io::Result<bool> {
+        let mut received = self.received.borrow_mut();
+        if self.remaining_body.get() != RequestBody::Nothing || received.len() >= MAX_AHEAD {
+            return Ok(false);
+        }
+        let mut bytes = [0; 1024];
+        let mut buffer = ReadBuf::new(&mut bytes);
+        match Pin::new(&mut *self.stream.borrow_mut()).poll_read(context, &mut buffer) {
+            Poll::Ready(read) => read.map(|()| {
+                received.extend_from_slice(buffer.filled());
+                buffer.filled().is_empty()
+            }),
+            Poll::Pending => Ok(false),
+        }
+    }
+
+    fn is_pipe(&self) -> bool {
+        matches!(&*self.stream.borrow(), ClientStream::Pipe(_))
+    }
+
+    fn may_close_one_half(&self) -> bool {
+        matches!(&*self.stream.borrow(), ClientStream::Plain(_))
+    }
+
     /// Whether the client reset the connection.
     fn is_broken(&self) -> bool {
-        !matches!(self.stream.borrow().take_error(), Ok(None))
+        self.stream.borrow().is_broken()
     }
 
     /// Sends a probe that only a living client accepts, where one is allowed. False if the connection is broken.
     fn probe(&self) -> bool {
-        match self.stream.borrow().try_write(CONTINUE) {
+        match self.stream.borrow_mut().try_write(CONTINUE) {
             Ok(sent) => sent == CONTINUE.len(),
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
         }

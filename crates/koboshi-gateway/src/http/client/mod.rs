@@ -4,6 +4,7 @@
 
 mod connections;
 mod liveness;
+mod stream;
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::future::poll_fn;
@@ -15,13 +16,13 @@ use std::task::{Context, Poll, Waker, ready};
 use bytes::{Buf, Bytes, BytesMut};
 use http::Version;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use koboshi_wire::http1::head::{BadHead, Head, MAX_HEAD, RequestBody};
 
 use self::connections::Common;
 pub(crate) use self::connections::{Connections, TICK};
 use self::liveness::ClientState;
+pub(crate) use self::stream::ClientStream;
 
 /// An informational answer, which a waiting client ignores.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -35,7 +36,7 @@ const MAX_DISCARDED: usize = 4 * 1024 * 1024;
 pub(crate) struct Connection(Rc<Inner>);
 
 struct Inner {
-    stream: RefCell<TcpStream>,
+    stream: RefCell<ClientStream>,
     /// Bytes received and not yet consumed: the beginning of a head, a body, another request.
     received: RefCell<BytesMut>,
     /// How many of them were searched for the end of a head.
@@ -191,6 +192,17 @@ impl Connection {
         Poll::Ready(Ok(sent))
     }
 
+    /// Passes on what TLS still holds of what was written.
+    pub(crate) fn poll_flush(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut stream = self.0.stream.borrow_mut();
+        if !stream.holds_back() {
+            return Poll::Ready(Ok(()));
+        }
+        let polled = Pin::new(&mut *stream).poll_flush(context);
+        self.0.write_progressed(polled.is_ready());
+        polled
+    }
+
     /// An empty buffer for an answer.
     pub(crate) fn take_write_buffer(&self) -> Vec<u8> {
         let mut buffer = self.0.common.write_buffer.take();
@@ -273,11 +285,11 @@ impl Connection {
     pub(crate) fn send_continue(&self) {
         if self.0.expects_continue.replace(false) {
             // If twenty-five bytes do not fit, the client does not read; the body timeout ends that.
-            let _ = self.0.stream.borrow().try_write(CONTINUE);
+            let _ = self.0.stream.borrow_mut().try_write(CONTINUE);
         }
     }
 
-    pub(crate) fn stream(&self) -> RefMut<'_, TcpStream> {
+    pub(crate) fn stream(&self) -> RefMut<'_, ClientStream> {
         self.0.stream.borrow_mut()
     }
 }
@@ -287,7 +299,7 @@ mod tests {
     use super::*;
     use crate::http::body::{BodyError, BodyLimits};
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     /// Reads a body of at most this many bytes.
     async fn read(connection: &Connection, max_bytes: usize) -> Result<Bytes, BodyError> {
@@ -306,7 +318,7 @@ mod tests {
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (stream, _) = listener.accept().await.unwrap();
         client.set_nodelay(true).unwrap();
-        (connections.add(stream), client)
+        (connections.add(ClientStream::Plain(stream)), client)
     }
 
     async fn head(connection: &Connection) -> Option<Head> {

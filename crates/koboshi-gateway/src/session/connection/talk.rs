@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::pulse::{Beat, Pulse};
 use super::{End, Incoming, Wire};
 use crate::session::access::{self, Access, Admission, Can};
 use crate::session::frames::{CloseCode, Problem, millis};
@@ -77,7 +78,7 @@ pub(super) struct Talk<'t> {
     replies: mpsc::UnboundedReceiver<Value>,
     to_self: mpsc::UnboundedSender<Value>,
     changes: watch::Receiver<u64>,
-    heard: Instant,
+    pulse: Pulse,
     bad: u32,
     tokens: (f64, Instant),
     number: u64,
@@ -117,7 +118,7 @@ impl<'t> Talk<'t> {
             replies,
             to_self,
             changes,
-            heard: now,
+            pulse: Pulse::new(now),
             bad: 0,
             tokens: (BURST, now),
             number,
@@ -130,7 +131,6 @@ impl<'t> Talk<'t> {
 
     /// Goes on until the connection is over.
     pub(super) async fn run(&mut self) -> Result<std::convert::Infallible, End> {
-        let mut heartbeat = Instant::now() + self.heartbeat();
         let lifetime = self.core.state.plan().config.sessions.connection_lifetime;
         let mut stay = Stay::Until(Instant::now() + lifetime);
         loop {
@@ -149,25 +149,23 @@ impl<'t> Talk<'t> {
             if matches!(stay, Stay::Asked(_)) && self.is_quiet() {
                 return Err(End::Close(CloseCode::GOING_AWAY));
             }
-            match self.wake(has_more, heartbeat, stay).await? {
+            match self.wake(has_more, stay).await? {
                 Wake::Superseded => return Err(End::Close(CloseCode::SUPERSEDED)),
                 Wake::Changed => {}
                 Wake::Reply(reply) => self.send(reply).await?,
                 Wake::Incoming(incoming) => {
-                    self.heard = Instant::now();
+                    self.pulse.hear(Instant::now());
                     match incoming {
                         Incoming::Text(text) => self.take(text).await?,
                         Incoming::Binary => self.bad("frames are text").await?,
                         Incoming::Sign => {}
                     }
                 }
-                Wake::Heartbeat => {
-                    if self.heard.elapsed() >= self.heartbeat().mul_f64(2.25) {
-                        return Err(End::Gone);
-                    }
-                    heartbeat = Instant::now() + self.heartbeat();
-                    self.wire.ping().await?;
-                }
+                Wake::Heartbeat => match self.pulse.beat(self.heartbeat(), Instant::now()) {
+                    Beat::Gone => return Err(End::Gone),
+                    Beat::Ping => self.wire.ping().await?,
+                    Beat::Rest => {}
+                },
                 Wake::Stopping => {
                     let (now, drain) = (Instant::now(), self.core.state.plan().config.serve.drain);
                     let clients = u32::try_from(self.core.state.meters.sessions.get()).unwrap_or(u32::MAX);
@@ -188,7 +186,7 @@ impl<'t> Talk<'t> {
     }
 
     /// Waits until there is something to do.
-    async fn wake(&mut self, has_more: bool, heartbeat: Instant, stay: Stay) -> Result<Wake, End> {
+    async fn wake(&mut self, has_more: bool, stay: Stay) -> Result<Wake, End> {
         let next = async {
             match stay {
                 Stay::Until(at) => {
@@ -205,7 +203,7 @@ impl<'t> Talk<'t> {
                 }
             }
         };
-        let connections = &self.core.connections;
+        let (connections, heartbeat) = (&self.core.connections, self.pulse.next(self.heartbeat()));
         Ok(tokio::select! {
             _ = self.seat.superseded.changed() => Wake::Superseded,
             Some(reply) = self.replies.recv() => Wake::Reply(reply),

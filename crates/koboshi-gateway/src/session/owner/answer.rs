@@ -172,7 +172,9 @@ impl Owner<'_> {
 
     /// Whether a claim is there after a failure of the store's machine: what Redis has written may be lost with it, unless a replica has it.
     async fn keeps_claims(&self) -> bool {
-        storage::ask(&self.core.state, |store| store.sessions().can_confirm()).await.unwrap_or(false)
+        storage::ask_of(&self.core.state, self.live, |store| store.sessions().can_confirm())
+            .await
+            .unwrap_or(false)
     }
 
     pub(super) fn error(&self, kind: Kind, sub: Option<Sub>) -> ErrorBody {

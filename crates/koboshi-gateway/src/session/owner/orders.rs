@@ -84,7 +84,11 @@ impl Owner<'_> {
                 let change = self.live.log().trim(id, keep_turns.unwrap_or(KEEP_TURNS));
                 match change {
                     Some(change) => self.accept(change, command).await.map(drop),
-                    None => Ok(()),
+                    // One whose `trimmed` a snapshot took the place of would be sent for ever.
+                    None => {
+                        answer(self.core, self.live, command, json!({"type": "accepted", "id": id}));
+                        Ok(())
+                    }
                 }
             }
             ClientFrame::ToolClaim { call } => {

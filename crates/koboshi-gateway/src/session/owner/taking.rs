@@ -25,7 +25,8 @@ pub(super) enum Refused {
 pub(super) async fn take(core: &CoreState, live: &Arc<LiveSession>) -> Result<(u64, u64, bool), Refused> {
     let state = &core.state;
     let (id, process, wall) = (live.id.clone(), state.sessions.process.clone(), state.wall());
-    let taken = storage::ask(state, move |store| store.sessions().take(&id, &process, LEASE, wall)).await;
+    let taken =
+        storage::ask_of(state, live, move |store| store.sessions().take(&id, &process, LEASE, wall)).await;
     let limits = storage::limits(&state.plan().config.sessions);
     match taken {
         None => Err(Refused::Away),
@@ -62,8 +63,10 @@ pub(super) async fn take(core: &CoreState, live: &Arc<LiveSession>) -> Result<(u
                 ..SessionWrite::default()
             };
             let (id, process) = (live.id.clone(), state.sessions.process.clone());
-            let made =
-                storage::ask(state, move |store| store.sessions().create(&id, &process, &write, wall)).await;
+            let made = storage::ask_of(state, live, move |store| {
+                store.sessions().create(&id, &process, &write, wall)
+            })
+            .await;
             let fence = made.flatten().ok_or(Refused::Away)?;
             live.is_ahead.store(false, Ordering::Relaxed);
             Ok((fence, log.seq(), false))

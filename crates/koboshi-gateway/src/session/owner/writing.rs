@@ -125,7 +125,8 @@ impl Owner<'_> {
         };
         let state = &self.core.state;
         let (id, fence, wall, sent) = (self.live.id.clone(), self.fence, state.wall(), write.clone());
-        let answer = storage::ask(state, move |store| store.sessions().append(&id, fence, &sent, wall));
+        let answer =
+            storage::ask_of(state, self.live, move |store| store.sessions().append(&id, fence, &sent, wall));
         let events = self.unstored.len();
         self.flight = Some(Flight { answer: Box::pin(answer), write, events, is_renewal: false });
     }
@@ -137,10 +138,11 @@ impl Owner<'_> {
         }
         let state = &self.core.state;
         let (held, wall) = (vec![(self.live.id.clone(), self.fence)], state.wall());
+        let asked =
+            storage::ask_of(state, self.live, move |store| store.sessions().renew(&held, LEASE, wall));
         let answer = async move {
-            let answer = storage::ask(state, move |store| store.sessions().renew(&held, LEASE, wall)).await;
             let is_held = |held: Vec<bool>| held.first() == Some(&true);
-            answer.map(|held| if is_held(held) { Appended::Written } else { Appended::Fenced })
+            asked.await.map(|held| if is_held(held) { Appended::Written } else { Appended::Fenced })
         };
         let write = SessionWrite::default();
         self.flight = Some(Flight { answer: Box::pin(answer), write, events: 0, is_renewal: true });
@@ -216,7 +218,9 @@ impl Owner<'_> {
         let state = &self.core.state;
         let (id, fence, wall) = (self.live.id.clone(), self.fence, state.wall());
         let sent = write.clone();
-        let answer = storage::ask(state, move |store| store.sessions().append(&id, fence, &sent, wall)).await;
+        let answer =
+            storage::ask_of(state, self.live, move |store| store.sessions().append(&id, fence, &sent, wall))
+                .await;
         self.appended(answer, write).await
     }
 
@@ -251,8 +255,10 @@ impl Owner<'_> {
             ..write
         };
         let (id, process, wall) = (self.live.id.clone(), state.sessions.process.clone(), state.wall());
-        let made =
-            storage::ask(state, move |store| store.sessions().create(&id, &process, &write, wall)).await;
+        let made = storage::ask_of(state, self.live, move |store| {
+            store.sessions().create(&id, &process, &write, wall)
+        })
+        .await;
         match made {
             Some(Some(fence)) => {
                 (self.fence, self.stored, self.renewed) = (fence, seq, Instant::now());

@@ -4,7 +4,6 @@
 //! and no text of a provider: only names, numbers and kinds. A client's `traceparent` is continued, and one that is not
 //! sampled stays so; it is *not* sent to providers. Spans go to a bounded queue ([`sink`]); a request never waits for it.
 
-mod client;
 mod sink;
 
 use std::fmt;
@@ -26,6 +25,7 @@ use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 
 use crate::observe::names::remedy_name;
+use crate::observe::otlp::scope;
 use crate::route::shown;
 use crate::route::target::Target;
 use crate::shared::attempt_guard::WithdrawReason;
@@ -315,7 +315,7 @@ fn span(
         events: SpanEvents::default(),
         links: SpanLinks::default(),
         status,
-        instrumentation_scope: sink::scope(),
+        instrumentation_scope: scope(),
     }
 }
 

@@ -1,4 +1,5 @@
--- Writes to a session, if its fence and its number are those. KEYS: the session, its events, the owned sessions, the changed ones, the last change.
+-- Writes to a session, if its fence and its number are those. KEYS: the session, its events, the owned sessions, the changed ones, the last change,
+-- the channel on which it is announced.
 -- ARGV: id, fence, number before, number after, lease in ms, ttl in ms, first number to keep, `kept`, `given back` or `handed over`, head or '', then number and body of each event.
 -- Returns 0 if there is none, 1 if it is another one's or has another number, 2 if it was written, 3 if it was forgotten.
 if redis.call('EXISTS', KEYS[1]) == 0 then
@@ -21,6 +22,7 @@ end
 for at = 10, #ARGV, 2 do
   redis.call('ZADD', KEYS[2], ARGV[at], ARGV[at] .. ' ' .. ARGV[at + 1])
 end
+redis.call('PUBLISH', KEYS[6], ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', '(' .. ARGV[7])
 redis.call('PEXPIRE', KEYS[1], ARGV[6])
 redis.call('PEXPIRE', KEYS[2], ARGV[6])

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use koboshi::classify::AgentLog;
 use koboshi::cooldown::{Class, Failure};
 use koboshi::key::ScopeKey;
@@ -20,17 +21,21 @@ use super::super::run::Reader;
 use super::{Common, JUDGED, Slot};
 
 /// What the end of a run means for the run limit of its account.
-pub(in crate::keep) struct RunOver {
-    refused: bool,
-    succeeded: bool,
+pub(in crate::keep) enum RunOver {
+    /// The account refused it; it began then, and its quota is granted again at that time.
+    Refused { started: Timestamp, reset: Option<Timestamp>, now: Timestamp },
+    /// It ended well, and began then.
+    Succeeded { started: Timestamp },
+    /// It says nothing about its account.
+    Other,
 }
 
 impl RunOver {
     pub(in crate::keep) fn report_to(&self, room: &mut Room) {
-        if self.refused {
-            room.refused();
-        } else if self.succeeded {
-            room.succeeded();
+        match *self {
+            Self::Refused { started, reset, now } => room.refused(started, reset, now),
+            Self::Succeeded { started } => room.succeeded(started),
+            Self::Other => {}
         }
     }
 }
@@ -62,12 +67,18 @@ impl Slot {
         self.renew(common);
         let run = self.run.as_mut()?;
         let now = common.clock.moment();
+        if run.stopping.is_none() && run.signs.offline.is_none() {
+            let ran = now.since(run.signs.started);
+            let learned = common.knowledge.goes_on(&run.ladder, &mut run.permit, ran);
+            learned.iter().flat_map(|learned| &learned.events).for_each(|event| log(&event.log_line()));
+        }
         if !ready.has(run.number) {
             run.stop_if_overdue(&self.agent.limits, now);
             return None;
         }
         let (live, agent, started) = (&self.live, &self.agent, run.started);
         let ladder = run.ladder.clone();
+        let mut permit = run.permit.clone();
         let mut offline = run.signs.offline;
         let own_id = agent.kind.session.as_ref().and_then(|session| session.own_id.as_ref());
         let session = &mut self.session;
@@ -80,7 +91,8 @@ impl Slot {
                 Sign::Life => offline = None,
                 Sign::Offline => offline = offline.or(Some(now)),
                 Sign::Limit(fault) => {
-                    let learned = common.knowledge.refused(&ladder, &fault, started, &agent.name);
+                    let learned =
+                        common.knowledge.refused(&ladder, &mut permit, &fault, started, &agent.name);
                     learned.events.iter().for_each(|event| log(&event.log_line()));
                 }
             });
@@ -94,11 +106,12 @@ impl Slot {
         };
         run.read(&mut reader);
         if !is_gone(&run.shim) {
-            run.signs.offline = offline;
+            (run.signs.offline, run.permit) = (offline, permit);
             run.stop_if_overdue(&agent.limits, now);
             return None;
         }
         run.finish(&mut reader);
+        run.permit = permit;
         let run = self.run.take()?;
         let end = match self.end_of(&run.folder, common) {
             Ok(end) => end,
@@ -107,7 +120,7 @@ impl Slot {
                 common.knowledge.give_back(&run.permit);
                 self.give_up(common.knowledge.ledger());
                 self.set_aside(&error, common, log);
-                return Some(RunOver { refused: false, succeeded: false });
+                return Some(RunOver::Other);
             }
         };
         let seen = EndEvidence {
@@ -192,8 +205,15 @@ impl Slot {
         if let Some(folder) = folder {
             common.judged.borrow_mut().add(folder.file(JUDGED), self.last.to_string());
         }
-        let refused = matches!(class, Some(Class::Quota | Class::RateLimit));
-        RunOver { refused, succeeded: outcome == Outcome::Good }
+        let started = end.started.unwrap_or(now);
+        match &outcome {
+            Outcome::Failed(fault) if matches!(class, Some(Class::Quota | Class::RateLimit)) => {
+                let reset = fault.wait.filter(|_| class == Some(Class::Quota)).map(|wait| wait.until);
+                RunOver::Refused { started, reset, now }
+            }
+            Outcome::Good => RunOver::Succeeded { started },
+            _ => RunOver::Other,
+        }
     }
 }
 

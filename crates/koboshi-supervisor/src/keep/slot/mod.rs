@@ -33,6 +33,8 @@ use aside::Aside;
 
 /// How many runs stay on disk, with their logs.
 const KEPT_RUNS: usize = 20;
+/// What the runs of an agent may take on disk together, beside the newest one.
+const MAX_KEPT_BYTES: u64 = 100 << 20;
 
 /// The file in an agent's folder that says that an operator stopped it.
 const STOPPED: &str = "stopped";
@@ -242,7 +244,46 @@ impl Slot {
 
     fn forget_old_runs(&self) {
         let mut runs = self.runs();
-        runs.truncate(runs.len().saturating_sub(KEPT_RUNS));
+        let sizes: Vec<u64> = runs.iter().map(|run| size_of(run)).collect();
+        runs.truncate(too_many(&sizes));
         runs.iter().for_each(|path| Folder::at(path).remove());
+    }
+}
+
+/// How many of the oldest runs go: more than are kept, or larger than what may be kept. The newest one stays.
+fn too_many(sizes: &[u64]) -> usize {
+    let mut left = MAX_KEPT_BYTES;
+    let kept = sizes.iter().rev().take(KEPT_RUNS).enumerate().take_while(|(at, size)| {
+        let fits = left.checked_sub(**size);
+        left = fits.unwrap_or(0);
+        *at == 0 || fits.is_some()
+    });
+    sizes.len() - kept.count()
+}
+
+/// How much a run takes on disk.
+fn size_of(run: &Path) -> u64 {
+    let entries = fs::read_dir(run).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|facts| facts.len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_keeps_its_newest_runs_up_to_a_size() {
+        const MIB: u64 = 1 << 20;
+        assert_eq!(too_many(&[]), 0);
+        assert_eq!(too_many(&[1; 20]), 0);
+        assert_eq!(too_many(&[1; 23]), 3);
+        assert_eq!(too_many(&[30 * MIB; 20]), 17, "three of the largest logs");
+        assert_eq!(too_many(&[90 * MIB, 5 * MIB, 5 * MIB, 90 * MIB]), 1);
+        assert_eq!(too_many(&[MIB, 300 * MIB]), 1, "the newest one stays");
+        let folder = tempfile::tempdir().unwrap();
+        for (name, size) in [("log", 7), ("log.1", 9)] {
+            fs::write(folder.path().join(name), vec![0; size]).unwrap();
+        }
+        assert_eq!(size_of(folder.path()), 16);
     }
 }

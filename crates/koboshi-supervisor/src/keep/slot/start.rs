@@ -95,6 +95,7 @@ impl Slot {
             Ok(()) => {
                 (self.wanted, self.action) = (false, None);
                 common.meters.started(&self.agent.name);
+                common.knowledge.note_start(&account.ladder, &self.agent.name);
                 let with = account.name().filter(|_| self.agent.accounts.len() > 1);
                 let with = with.map(|name| format!(" with the account {name}")).unwrap_or_default();
                 log(&format!("{}: started{with}", self.agent.name));
@@ -169,11 +170,13 @@ impl Slot {
             return Err(why);
         }
         let now = common.clock.wall();
+        let files: Vec<_> = self.agent.kind.files(&environment).collect();
         let (folder, mut child) = start(Launch {
             folder: &self.home.join(format!("{:020}", now.as_nanosecond())),
             spec: &spec,
             command: &command,
             environment: &environment,
+            files: &files,
             dir: self.agent.dir.as_deref(),
             binary: &common.binary,
             streams: Streams::Folder,

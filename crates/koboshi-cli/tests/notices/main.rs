@@ -4,10 +4,12 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
+mod channels;
+#[path = "../common/mod.rs"]
 mod common;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +18,9 @@ use common::supervised::{Home, mark};
 use common::{json as document, run, scratch};
 use hmac::{Hmac, Mac};
 use koboshi_testkit::questions::chat;
-use koboshi_testkit::{Delivery, RawReply, RawUpstream, Receiver, Reception, ScriptedAgent, Upstream, until};
+use koboshi_testkit::{
+    Delivery, RawReply, RawUpstream, Receiver, Reception, RedisServer, ScriptedAgent, Upstream, signal, until,
+};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use tempfile::TempDir;
@@ -48,14 +52,23 @@ impl Place {
     }
 
     fn gateway_before(&self, provider: &str, target: &str, channels: &Value) -> Served {
-        let config = self.folder.path().join("koboshi.yaml");
+        self.gateway_with(provider, target, channels, &self.store())
+    }
+
+    fn gateway_with(&self, provider: &str, target: &str, channels: &Value, store: &Path) -> Served {
         let text = json!({
             "providers": {"one": {"kind": "openai", "base_url": provider, "keys": ["sk-own-key-of-the-gateway-4711"]}},
             "routes": {"m": [target, "sim/ok"]},
             "notify": {"group_wait": "0s", "settle": "0s", "channels": channels},
         });
-        std::fs::write(&config, text.to_string()).unwrap();
-        Served::start(&config, &self.store())
+        self.start(&text, store)
+    }
+
+    /// A gateway with this config.
+    fn start(&self, config: &Value, store: &Path) -> Served {
+        let file = self.folder.path().join("koboshi.yaml");
+        std::fs::write(&file, config.to_string()).unwrap();
+        Served::start(&file, store)
     }
 
     fn resume(&self, key: &str) {
@@ -85,26 +98,74 @@ fn wait_for(receiver: &Receiver, notice: &str) {
     });
 }
 
+/// How many failures in a row open a breaker here: the most that a config can ask for.
+const UNTIL_OPEN: usize = 254;
+
 #[test]
-fn a_storm_of_faults_is_told_once_and_its_end_with_what_it_cost() {
-    let storm = std::env::var("KOBOSHI_NOTICE_STORM").map_or(300, |count| count.parse().unwrap());
+fn a_storm_of_faults_is_told_once_for_each_target_and_its_end_with_what_it_cost() {
+    let storm: usize = std::env::var("KOBOSHI_NOTICE_STORM").map_or(500, |count| count.parse().unwrap());
+    // Each target takes so many failures before its breaker opens: together as many as the storm is to have.
+    let names: Vec<String> = (0..storm.div_ceil(UNTIL_OPEN)).map(|number| format!("p{number}")).collect();
+    let (place, receiver) = (Place::new(), Receiver::good());
+    let provider = json!({"kind": "openai", "base_url": place.provider.url(), "keys": ["sk-own"]});
+    let mut channels = pager(&receiver);
+    // What is counted here are notices, and not how many of them share a message.
+    channels["pager"]["max_per_hour"] = json!(100_000);
+    let config = place.folder.path().join("koboshi.yaml");
+    let text = json!({
+        "providers": names.iter().map(|name| (name.clone(), provider.clone())).collect::<serde_json::Map<_, _>>(),
+        "routes": names.iter().map(|name| (name.clone(), json!([format!("{name}/fail-503"), "sim/ok"]))).collect::<serde_json::Map<_, _>>(),
+        "retry": {"max_attempts": 1},
+        "breaker": {"preset": "consecutive", "consecutive_failures": UNTIL_OPEN, "open": {"initial": "1h", "max": "1h"}},
+        "notify": {"group_wait": "0s", "settle": "0s", "channels": channels},
+    });
+    std::fs::write(&config, text.to_string()).unwrap();
+    let gateway = Served::start(&config, &place.store());
+    for name in &names {
+        let mut question = chat(false);
+        question["model"] = json!(name);
+        for _ in 0..UNTIL_OPEN + 20 {
+            assert_eq!(gateway.post(&question, &[]).status, 200);
+        }
+    }
+    let about = |stage: &'static str| {
+        let all: Vec<String> = receiver.notices().into_iter().filter(|one| one.ends_with(stage)).collect();
+        (all.len() >= names.len()).then_some(all)
+    };
+    for subject in until("every start", || about(" start")) {
+        place.resume(subject.trim_end_matches(" start"));
+    }
+    until("every end", || about(" end"));
+    let told = receiver.notices();
+    let once: BTreeSet<&String> = told.iter().collect();
+    assert_eq!((told.len(), once.len()), (2 * names.len(), 2 * names.len()), "each stage once: {told:?}");
+    assert!(told.len() < 2 * storm, "there were far more faults than notices");
+    let deliveries = receiver.deliveries();
+    assert!(deliveries.iter().all(is_signed));
+    let each: Vec<Value> =
+        deliveries.iter().flat_map(|one| one.json()["notices"].as_array().unwrap().clone()).collect();
+    let faults: u64 = each.iter().filter_map(|one| one["cost"]["failed_attempts"].as_u64()).sum();
+    let really = usize::try_from(place.provider.calls("fail-503")).unwrap();
+    assert!(really >= storm, "{really} attempts failed");
+    assert!(faults >= 1, "{faults} were counted");
+}
+
+#[test]
+fn one_fault_is_told_with_its_code_and_its_end_with_what_it_cost() {
     let (place, receiver) = (Place::new(), Receiver::good());
     let gateway = place.gateway(&pager(&receiver));
-    for _ in 0..storm {
-        assert_eq!(gateway.post(&chat(false), &[]).status, 200);
-    }
+    gateway.post(&chat(false), &[]);
     wait_for(&receiver, BEGAN);
     place.resume(DRY);
     wait_for(&receiver, OVER);
-    let notices = receiver.notices();
-    assert_eq!(notices, [BEGAN, OVER], "one for each stage of the one episode");
     let deliveries = receiver.deliveries();
-    assert!(deliveries.iter().all(is_signed));
     let (start, end) = (&deliveries[0].json()["notices"][0], &deliveries[1].json()["notices"][0]);
     assert_eq!((&start["severity"], &start["code"]), (&json!("critical"), &json!("KBS-3002")));
     assert_eq!((&start["kind"], &start["episode"]), (&json!("quota_exceeded"), &end["episode"]));
-    assert!(end["cost"]["failed_attempts"].as_u64().unwrap() >= 1, "{end}");
+    // The attempt that began it is noted a moment before the rest that it caused.
+    assert_eq!(end["cost"]["failed_attempts"], 1, "{end}");
     assert!(end["ended"].as_str().is_some() && start["until"].as_str().is_some());
+    assert!(deliveries[0].json()["node"].as_str().unwrap().starts_with("gateway/"));
 }
 
 #[test]
@@ -169,7 +230,9 @@ fn a_kill_between_decided_and_sent_loses_nothing_and_the_repeat_has_the_same_id(
     assert_eq!(deliveries[0].header("webhook-id"), deliveries[1].header("webhook-id"));
     assert_eq!(deliveries[0].body, deliveries[1].body);
     // A stop in good order repeats nothing either.
-    gateway.kill();
+    signal(&gateway.child, "-TERM");
+    let ended = until("it ends", || gateway.child.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(0));
     gateway.start_again();
     gateway.post(&chat(false), &[]);
     until("a new episode", || (receiver.notices().len() == 4).then_some(()));
@@ -189,6 +252,34 @@ fn two_gateways_on_one_store_tell_once() {
     place.resume(DRY);
     wait_for(&receiver, OVER);
     assert_eq!(receiver.notices(), [BEGAN, OVER]);
+}
+
+#[test]
+fn on_a_redis_the_other_gateway_sends_what_a_killed_one_had_begun_to_send() {
+    let (redis, place) = (RedisServer::start(), Place::new());
+    let receiver =
+        Receiver::start(|before| if before == 0 { Reception::Hang } else { Reception::Status(200) });
+    let mut channels = pager(&receiver);
+    channels["pager"]["timeout"] = json!("1h");
+    let store = PathBuf::from(redis.url());
+    let mut gateways = [0, 1]
+        .map(|_| place.gateway_with(&place.provider.url(), "one/quota?retry_after=2h", &channels, &store));
+    gateways[0].post(&chat(false), &[]);
+    let first = until("it is on its way", || receiver.deliveries().first().cloned());
+    // The process that made it is the one that sends.
+    let maker = first.json()["node"].as_str().unwrap().to_owned();
+    let holder = gateways.iter().position(|one| maker == format!("gateway/{}", one.address)).unwrap();
+    gateways[holder].kill();
+    until("the other one sends it", || (receiver.deliveries().len() == 2).then_some(()));
+    let deliveries = receiver.deliveries();
+    assert_eq!(deliveries[1].header("webhook-id"), deliveries[0].header("webhook-id"));
+    assert_eq!(deliveries[1].body, deliveries[0].body, "as it was made");
+    let other = &gateways[1 - holder];
+    // Of two gateways on one Redis a command asks one: so says the notice too.
+    let out = run(&["resume", DRY, "--url", &format!("http://{}", other.address)]);
+    assert_eq!(out.status, 0, "{}{}", out.text, out.error);
+    wait_for(&receiver, OVER);
+    assert_eq!(receiver.notices(), [BEGAN, BEGAN, OVER]);
 }
 
 #[test]
@@ -251,7 +342,7 @@ fn agents_that_a_supervisor_parks_are_told_of_without_a_gateway() {
         (&parked["subject"], &parked["severity"]),
         (&json!("agent:broken/default"), &json!("critical"))
     );
-    assert!(parked["lines"].to_string().contains("koboshi resume agent:broken/default"), "{parked}");
+    assert!(parked["lines"].to_string().contains("koboshi resume agent:broken/default --store "), "{parked}");
     supervisor.end();
 }
 

@@ -1,4 +1,4 @@
-//! The HTTP client for a collector of traces: one connection per batch, made like those to providers.
+//! The HTTP client for a collector: one connection per batch, made like those to providers.
 
 use std::time::Duration;
 
