@@ -3,11 +3,12 @@
 
     bench/hostile.py                        three runs, with a release build
     bench/hostile.py --koboshi BIN --runs 1 --seconds 5
+    bench/hostile.py --quick                one short run; the ratio is shown, and only the other goals must be met
 
 A gateway with `serve.memory: 128MiB` caches in a Redis. 1,000 ordinary requests a second are measured twice: undisturbed, and while Redis
 accepts connections and reads nothing, clients send tool schemas of 31 MB with a union to a provider of another dialect, and 24 others bodies of 20 MB. Who is refused
 with one of these waits as long as `retry-after` says. Then, with all of them still there, the gateway gets a signal to stop. The large clients and their provider run
-only when nothing else wants a processor: they stand for other machines.
+only when nothing else wants a processor: they stand for other machines. So that this holds, all programs are in one session.
 """
 import argparse
 import contextlib
@@ -30,7 +31,8 @@ from rig.machine import say  # noqa: E402
 DRAIN = 1.0
 RATE, UNIONS, LARGE = 1000, 2, 24
 PIECE = 64 * 1024
-GOALS = {"p99 ratio": 10, "peak RSS MB": 300, "stop seconds": DRAIN + 2}
+RATIO = "p99 ratio"
+GOALS = {RATIO: 10, "undisturbed failed": 0, "disturbed failed": 0, "peak RSS MB": 300, "stop seconds": DRAIN + 2}
 BODY = '{"model":"small","max_tokens":64,"messages":[{"role":"user","content":"question {i}"}]}'
 
 
@@ -137,7 +139,7 @@ class Hostile:
         try:
             attackers.stdout.readline()
             p50, p99, bad = self.ordinary()
-            told |= {"disturbed p50 us": p50, "disturbed p99 us": p99, "disturbed failed": bad, "p99 ratio": p99 / told["undisturbed p99 us"]}
+            told |= {"disturbed p50 us": p50, "disturbed p99 us": p99, "disturbed failed": bad, RATIO: p99 / told["undisturbed p99 us"]}
             told["peak RSS MB"] = self.resident("VmHWM")
             begin = time.monotonic()
             self.gateway.send_signal(signal.SIGTERM)
@@ -163,6 +165,7 @@ def main():
     parser.add_argument("--koboshi", metavar="BIN", help="this program in place of a release build")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=10, help="length of each measured part")
+    parser.add_argument("--quick", action="store_true", help="one short run, in which the ratio is no goal")
     parser.add_argument("--attack", metavar="PORT", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.attack:
@@ -170,15 +173,18 @@ def main():
     mock, load = programs()
     gateway = peers.Koboshi(args.koboshi)
     gateway.install()
+    if args.quick:
+        args.runs, args.seconds = 1, 4
+    goals = {name: goal for name, goal in GOALS.items() if not (args.quick and name == RATIO)}
     missed = 0
     for run in range(args.runs):
         say(f"run {run + 1}, load of the machine {os.getloadavg()[0]:.1f}")
-        with here.Machine(keep=False) as machine:
+        with here.Machine(keep=False, together=True) as machine:
             told = Hostile(machine, gateway.program, mock, load, args.seconds).measure()
         for name, value in told.items():
-            goal = f"   goal: at most {GOALS[name]:g}" if name in GOALS else ""
+            goal = f"   goal: at most {goals[name]:g}" if name in goals else ""
             print(f"{name:22} {value if isinstance(value, (dict, int)) else format(value, '.1f')}{goal}", flush=True)
-            missed += name in GOALS and value > GOALS[name]
+            missed += name in goals and value > goals[name]
         print()
     sys.exit(f"{missed} goals missed" if missed else 0)
 

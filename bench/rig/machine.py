@@ -89,8 +89,9 @@ def resident(pids):
 class Machine:
     """Starts processes in a scratch folder and ends them."""
 
-    def __init__(self, keep):
-        self.keep = keep
+    def __init__(self, keep, together=False):
+        """`together`: in one session. Linux gives each session its own share of the processors (autogroup), and priorities count only within one."""
+        self.keep, self.together = keep, together
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="koboshi-bench-"))
         self.running = []
         self.count = 0
@@ -116,8 +117,9 @@ class Machine:
         log = (folder / "log").open("ab")
         # A proxy of the environment must not stand between two programs of this machine.
         alone = {name: "127.0.0.1,localhost" for name in ("NO_PROXY", "no_proxy")}
+        apart = {"process_group": 0} if self.together else {"start_new_session": True}
         process = subprocess.Popen([str(part) for part in command], env={**os.environ, **alone, **(environment or {})}, cwd=folder,
-                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log, **apart)
         log.close()
         process.log = folder / "log"
         self.running.append(process)

@@ -36,8 +36,10 @@ SIGHUP or a changed file: the new config is loaded, agents are restarted only wh
 SIGTERM or Ctrl-C: agents with `survives: false` are stopped, then running streams finish, then it stops.
 Exit status: 0 stopped, 2 it could not start.";
 
-/// How long to wait for the store at the beginning and at the end.
+/// How long to wait for the store at the beginning.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long to wait for what the supervisor writes last.
+const LAST_WRITE_TIMEOUT: Duration = Duration::from_millis(1500);
 /// The exit status after a second signal.
 const INTERRUPTED: u8 = 130;
 
@@ -67,21 +69,25 @@ pub(crate) fn run(args: &UpArgs) -> Result<Exit, Failure> {
         }
         settings(config, &GatewayChoice::Off).map(drop)
     })?;
-    let kept = supervise(&served, &args.serve);
+    let ledger =
+        Arc::new(Ledger::open(Arc::clone(&served.store), LedgerOptions::new(state::supervisor_node()?))?);
+    let kept = supervise(&served, &args.serve, &ledger);
     // The gateway may take a while to end its streams: a second signal does not wait for them.
     let _ = exit_at_next_signal(i32::from(INTERRUPTED));
     let Served { gateway, notices, .. } = served;
-    gateway.stop();
+    // Both at once: a store that does not answer then costs their time only once.
+    std::thread::scope(|scope| {
+        scope.spawn(|| ledger.finish(LAST_WRITE_TIMEOUT));
+        gateway.stop();
+    });
     drop(notices);
     kept.map(|()| Exit::Good)
 }
 
-fn supervise(served: &Served<'_>, args: &ServeArgs) -> Result<(), Failure> {
+fn supervise(served: &Served<'_>, args: &ServeArgs, ledger: &Arc<Ledger>) -> Result<(), Failure> {
     let (gateway, config) = (&served.gateway, &served.config);
-    let ledger =
-        Arc::new(Ledger::open(Arc::clone(&served.store), LedgerOptions::new(state::supervisor_node()?))?);
     let _ = ledger.wait_loaded(STORE_TIMEOUT);
-    let knowledge = Knowledge::new(Arc::clone(&ledger), config.cooldown)
+    let knowledge = Knowledge::new(Arc::clone(ledger), config.cooldown)
         .map_err(|error| Failure::new(error.to_string()))?
         .on_a_fleet(state::is_fleet(args.store_place(), config));
     let classifier = Classifier::new(rules::load(&config.rules)?, clock::zones());
@@ -141,7 +147,6 @@ fn supervise(served: &Served<'_>, args: &ServeArgs) -> Result<(), Failure> {
             gateway.tell(level, message);
         },
     });
-    ledger.finish(STORE_TIMEOUT);
     kept.map_err(|error| not_kept(&error))
 }
 

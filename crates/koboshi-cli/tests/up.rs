@@ -7,9 +7,9 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::supervised::{Home, QUICK, mark};
+use common::supervised::{Home, QUICK, Supervisor, mark};
 use common::{json as document, run};
-use koboshi_testkit::{ScriptedAgent, Upstream, signal, until};
+use koboshi_testkit::{Client, RedisServer, ScriptedAgent, Upstream, signal, until};
 use serde_json::{Value, json};
 
 fn lines(path: &Path) -> Vec<String> {
@@ -32,16 +32,60 @@ fn an_agent_asks_its_model_through_the_gateway_of_the_same_process_and_both_end(
     let said = until("it was answered", || fs::read_to_string(&answer).ok());
     assert!(said.contains("chat.completion") && said.contains("choices"), "{said}\n{}", home.log());
     assert_eq!(home.state_of("asker/default"), "running");
-    let address = until("its address", || {
-        let log = home.log();
-        let at = log.find("\"address\":\"")? + 11;
-        log[at..].split('"').next().map(str::to_owned)
-    });
+    let address = address_of(&home);
     signal(&up.0, "-TERM");
     assert_eq!(up.0.wait().unwrap().code(), Some(0), "{}", home.log());
     assert!(std::net::TcpStream::connect(address).is_err(), "the gateway is gone");
     assert!(home.log().contains("stopping: 1 running agents are stopped"), "{}", home.log());
     assert_eq!(home.state_of("asker/default"), "");
+}
+
+/// Where the gateway of a running `up` listens.
+fn address_of(home: &Home) -> std::net::SocketAddr {
+    let address = until("its address", || {
+        let log = home.log();
+        let at = log.find("\"address\":\"")? + 11;
+        log[at..].split('"').next().map(str::to_owned)
+    });
+    address.parse().unwrap()
+}
+
+/// `up` with one agent, which runs: from then on it handles signals.
+fn up_with_an_agent(home: &mut Home) -> Supervisor {
+    home.agents["sleeper"] = json!({"command": ["sleep", "3600"], "gateway": false, "survives": false});
+    let up = home.up();
+    until("its agent runs", || (home.state_of("sleeper/default") == "running").then_some(()));
+    up
+}
+
+#[test]
+fn a_second_signal_does_not_wait_for_streams() {
+    let more = "routes: {slow: [\"sim/stall?after=3\"]}\nserve: {threads: 1, drain_timeout: 10m}\n";
+    let mut home = Home::new(&format!("{QUICK}{more}"));
+    let mut up = up_with_an_agent(&mut home);
+    let mut client = Client::to(address_of(&home));
+    let body = json!({"model": "slow", "stream": true, "messages": [{"role": "user", "content": "hello"}]});
+    client.send("POST", "/v1/chat/completions", &[], body.to_string().as_bytes());
+    let head = client.head().unwrap();
+    client.piece(&head).unwrap().unwrap();
+    signal(&up.0, "-TERM");
+    home.says("stopping: draining 1 request");
+    signal(&up.0, "-TERM");
+    let ended = until("it ends with its stream open", || up.0.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(130), "{}", home.log());
+    drop(client);
+}
+
+#[test]
+fn it_stops_while_its_store_stands_still() {
+    let server = RedisServer::start();
+    let mut home = Home::sharing(&server.url(), &format!("{QUICK}serve: {{drain_timeout: 1s}}\n"));
+    let mut up = up_with_an_agent(&mut home);
+    server.pause();
+    signal(&up.0, "-TERM");
+    let ended = until("it ends without its store", || up.0.try_wait().unwrap());
+    assert_eq!(ended.code(), Some(0), "{}", home.log());
+    server.resume();
 }
 
 #[test]

@@ -116,6 +116,11 @@ impl Served {
         self.status("VmRSS:").trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 
+    /// The most that it ever had.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        self.status("VmHWM:").trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
     /// Threads that it has now.
     pub(crate) fn threads(&self) -> u64 {
         self.status("Threads:").parse().unwrap()

@@ -20,6 +20,7 @@ use sha2::{Digest, Sha256};
 
 use crate::admin::known::KnownKeys;
 use crate::route::plan::Plan;
+use crate::shared::panics::{caught, despite_panics};
 use crate::shared::state::SharedState;
 
 /// How often a gateway checks whether its targets changed.
@@ -43,6 +44,7 @@ const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const MAX_GATEWAYS: usize = 1_200;
 
 const LIST: &str = "gateways";
+const FAILED: &str = "the thread that reports this gateway to its store failed and goes on";
 
 /// A gateway, as it reported to its store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,13 +164,18 @@ impl Reports {
         let (end, ended) = sync_channel::<()>(1);
         let mut reporter = Reporter::new(Arc::clone(state), address);
         std::thread::Builder::new().name("koboshi-presence".to_owned()).spawn(move || {
-            reporter.tick();
-            // The start may have stopped waiting.
-            let _ = first.try_send(());
-            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
+            let state = Arc::clone(&reporter.state);
+            despite_panics(&state.log, FAILED, || {
                 reporter.tick();
-            }
-            reporter.end();
+                // The start may have stopped waiting.
+                let _ = first.try_send(());
+                while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
+                    reporter.tick();
+                }
+                true
+            });
+            let _ = caught(&state.log, FAILED, || reporter.end());
+            drop(state);
             // Release the state first: the waiting caller may want the store for itself.
             drop(reporter);
             let _ = end.try_send(());

@@ -10,6 +10,7 @@ use koboshi_store::EntryKind;
 use serde_json::json;
 
 use crate::observe::log::Level;
+use crate::shared::panics::{caught, despite_panics};
 use crate::shared::spend::BudgetNews;
 use crate::shared::state::SharedState;
 
@@ -19,6 +20,8 @@ const TICK: Duration = Duration::from_millis(250);
 const TICKS_PER_READ: u32 = 2;
 /// How long a start waits for the first reading: a budget that is spent must hold from the first request on.
 const FIRST_READ_TIMEOUT: Duration = Duration::from_millis(500);
+
+const FAILED: &str = "the thread that counts what is spent failed and goes on";
 
 /// Reports until it is dropped.
 pub(crate) struct SpendReports {
@@ -35,16 +38,21 @@ impl SpendReports {
         let (end, ended) = sync_channel::<()>(1);
         let state = Arc::clone(state);
         std::thread::Builder::new().name("koboshi-spend".to_owned()).spawn(move || {
-            tick(&state, true);
-            // The start may have stopped waiting.
-            let _ = first.try_send(());
-            let mut ticks: u32 = 0;
-            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
-                ticks = ticks.wrapping_add(1);
-                tick(&state, ticks.is_multiple_of(TICKS_PER_READ));
-            }
+            despite_panics(&state.log, FAILED, || {
+                tick(&state, true);
+                // The start may have stopped waiting.
+                let _ = first.try_send(());
+                let mut ticks: u32 = 0;
+                while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
+                    ticks = ticks.wrapping_add(1);
+                    tick(&state, ticks.is_multiple_of(TICKS_PER_READ));
+                }
+                true
+            });
             // An unreachable store is reported elsewhere.
-            let _ = state.spending.sync(&*state.store, false, state.wall());
+            let _ = caught(&state.log, FAILED, || {
+                state.spending.sync(&*state.store, false, state.wall()).is_ok()
+            });
             drop(state);
             let _ = end.try_send(());
         })?;

@@ -26,6 +26,7 @@ use crate::attempt::queue::{self, Turn};
 use crate::attempt::rescue;
 use crate::attempt::unavailable::Unavailable;
 use crate::attempt::{BegunAttempt, ErrorFields, Limits, Shape};
+use crate::http::memory::MemoryShare;
 use crate::http::upstream::connection_fault::is_local_shortage;
 use crate::http::upstream::interface::Interface;
 use crate::http::upstream::{Body, UpstreamAnswer};
@@ -53,6 +54,8 @@ pub(crate) struct OpenAttempt {
     pub(crate) head: Fields,
     pub(crate) body: Body,
     pub(crate) limits: Limits,
+    /// What a large answer takes of `serve.memory`.
+    pub(crate) memory: Option<MemoryShare>,
     attempt: Attempt<Arc<Breaker>>,
     pub(crate) attempt_guard: AttemptGuard,
     began: Moment,
@@ -241,6 +244,7 @@ impl<'j> Journey<'j> {
                         head,
                         body,
                         limits,
+                        memory: None,
                         attempt,
                         attempt_guard,
                         began,

@@ -111,7 +111,7 @@ async fn answer(
     stranger: Option<Refusal>,
 ) -> ResponseFuture {
     let mut context = context(core, &plan, &request.head.fields);
-    let client = Client::of(&plan.config.serve, peer, &request.head.fields);
+    let client = Client::of(&plan.config.serve, peer, &request.head);
     context.is_local = client.is_local;
     let vendor = || Vendor::of_client(request.head.path(), &request.head.fields);
     context.dialect = match endpoint {

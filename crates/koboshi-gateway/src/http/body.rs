@@ -40,6 +40,10 @@ impl BodyLimits<'_> {
     fn fits(&mut self, bytes: usize) -> Result<(), BodyError> {
         if self.share.fit(bytes, self.memory) { Ok(()) } else { Err(BodyError::NoMemory) }
     }
+
+    fn could_fit(&self, bytes: usize) -> Result<(), BodyError> {
+        if self.share.could_fit(bytes, self.memory) { Ok(()) } else { Err(BodyError::NoMemory) }
+    }
 }
 
 /// Reads the body of the last request on this connection. After a body that is not read to its end, the connection cannot be
@@ -59,11 +63,16 @@ pub(crate) async fn read(
                 .ok()
                 .filter(|length| *length <= limits.max_bytes)
                 .ok_or(BodyError::Large)?;
-            // Checked before it is read: all of the announced length may come.
-            limits.fits(length)?;
+            // Checked before it is read: all of the announced length may come. It is taken only when a first part came, because announcing
+            // costs a client nothing.
+            limits.could_fit(length)?;
+            limits.fits(length.min(MAX_READ))?;
             match connection.take(length) {
-                Some(whole) => whole,
-                None => Box::pin(read_in_time(connection, time, read_length(connection, length))).await?,
+                Some(whole) => limits.fits(length).map(|()| whole)?,
+                None => {
+                    let reading = read_length(connection, length, &mut limits);
+                    Box::pin(read_in_time(connection, time, reading)).await?
+                }
             }
         }
         RequestBody::Chunked => {
@@ -83,10 +92,17 @@ async fn read_in_time(
     timeout(time, body).await.unwrap_or(Err(BodyError::Slow))
 }
 
-async fn read_length(connection: &Connection, length: usize) -> Result<Bytes, BodyError> {
+async fn read_length(
+    connection: &Connection,
+    length: usize,
+    limits: &mut BodyLimits<'_>,
+) -> Result<Bytes, BodyError> {
     let mut whole = connection.take_all();
     let mut turn = MAX_READ;
     while whole.len() < length {
+        if whole.len() >= MAX_READ {
+            limits.fits(length)?;
+        }
         // Not more, though the buffer grows faster: a kernel that holds megabytes would hand over all of them, and other requests would wait.
         let step = MAX_READ.min(length - whole.len());
         // The announced length may never come, so the full buffer is only reserved after a first part came. All at once: a buffer that grows

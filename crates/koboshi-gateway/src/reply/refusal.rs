@@ -20,6 +20,7 @@ use crate::http::body::BodyError;
 use crate::reply::endpoints::{self, Vendor};
 use crate::reply::{self, ErrorReply};
 use crate::route::plan::Plan;
+use crate::route::shown::MAX_MODEL;
 use crate::shared::agents::AgentsError;
 use crate::shared::context::RequestContext;
 use crate::shared::state::SharedState;
@@ -261,6 +262,10 @@ impl Refusal {
 
     /// No route and no provider leads to this model.
     pub(crate) fn model(plan: &Plan, model: &str) -> Self {
+        if model.len() > MAX_MODEL {
+            let refusal = Self::of(Kind::ModelNotFound, 404, "model-long").about("model");
+            return refusal.with("limit", MAX_MODEL.to_string());
+        }
         // Where the config has routes, the name is more likely wrong than a provider missing.
         let lacks = plan.lacks_provider() && plan.config.routes.is_empty();
         let near = near_route(plan, model).filter(|_| !lacks);

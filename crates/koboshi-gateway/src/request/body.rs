@@ -28,7 +28,7 @@ pub(crate) async fn read_body(
     max_bytes: usize,
     share: &mut MemoryShare,
 ) -> Result<Bytes, BodyError> {
-    let memory = plan.config.serve.memory.unwrap_or(core.state.default_memory);
+    let memory = core.state.memory_limit(plan);
     body::read(&request.connection, BodyLimits { max_bytes, memory, share }, plan.config.serve.body_time)
         .await
 }

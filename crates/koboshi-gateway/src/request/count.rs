@@ -19,6 +19,7 @@ use crate::reply::refusal::Refusal;
 use crate::reply::simulated;
 use crate::request::generate::{Intake, send_error};
 use crate::request::spend;
+use crate::route::shown::MAX_MODEL;
 use crate::route::target::Target;
 use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::Disclosure;
@@ -75,7 +76,9 @@ async fn asked(
     let wanted = request.as_ref().map_or(model, |request| request.model());
     let chain = match core.chains.of(&core.state, plan, wanted) {
         Some(chain) => chain,
-        None if plan.lacks_provider() => return Err(Refusal::model(plan, wanted)),
+        None if plan.lacks_provider() || wanted.len() > MAX_MODEL => {
+            return Err(Refusal::model(plan, wanted));
+        }
         None => return Ok(None),
     };
     spend::admit(core, plan, context, &chain.route, wanted)?;
@@ -101,7 +104,7 @@ async fn asked(
         Some(request.write(body, target.to(dialect), &edits).body)
     };
     let Ok(mut open) = journey.open(&shape, &mut make).await else { return Ok(None) };
-    let Ok(answer) = read_whole(&mut open).await else { return Ok(None) };
+    let Ok(answer) = read_whole(core, plan, &mut open).await else { return Ok(None) };
     let says = |field: &str| {
         serde_json::from_slice::<Value>(&answer).is_ok_and(|answer| answer.get(field).is_some())
     };

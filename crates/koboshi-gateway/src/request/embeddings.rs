@@ -65,11 +65,12 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
             Err(ended) => break ended,
         };
         facts.served_by(&open.target);
-        let fault = match read_whole(&mut open).await {
+        let fault = match read_whole(core, plan, &mut open).await {
             Ok(answer) if is_object(&answer) => {
                 if let Some(usage) = embeddings::usage(&answer) {
                     open.attempt_guard.set_usage(usage, true);
                 }
+                let _memory = open.memory.take();
                 journey.succeeded(open, None);
                 state.meters.whole.inc();
                 sender.head(reply::head(200, "application/json", context, &facts));

@@ -15,6 +15,7 @@ use crate::http::upstream::OriginError;
 use crate::route::auth::{KeyLimits, Keys};
 use crate::route::classifier::PlanClassifier;
 pub(crate) use crate::route::provider::{KeyUse, Provider};
+use crate::route::shown::MAX_MODEL;
 use crate::route::token::account::Account;
 use crate::route::well_known;
 
@@ -238,8 +239,11 @@ impl Plan {
         all
     }
 
-    /// The route for this model; none if no provider is known for it.
+    /// The route for this model; none if no provider is known for it, or no model has a name of this length.
     pub(crate) fn route(&self, model: &str) -> Option<Route> {
+        if model.len() > MAX_MODEL {
+            return None;
+        }
         // A target that a chain names is that target: what is listed must be what is served. A pattern without a slash matches model names.
         let is_target = model.split_once('/').is_some_and(|(provider, model)| self.names(provider, model));
         let is_for = |pattern: &str| {

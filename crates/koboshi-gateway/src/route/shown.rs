@@ -12,8 +12,12 @@ use crate::route::auth::fingerprint;
 
 static REDACTOR: LazyLock<Redactor> = LazyLock::new(Redactor::new);
 
+/// Longer names lead nowhere. What is learned of a target keeps its name a dozen times, metrics until the gateway stops.
+pub(crate) const MAX_MODEL: usize = 512;
+
 /// The name of a model; for one that looks like a secret, a placeholder.
 pub(crate) fn model(name: &str) -> Cow<'_, str> {
+    let name = name.get(..name.floor_char_boundary(MAX_MODEL)).unwrap_or_default();
     match REDACTOR.redact(name) {
         Cow::Borrowed(name) => Cow::Borrowed(name),
         Cow::Owned(clean) => {

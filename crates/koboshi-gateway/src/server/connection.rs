@@ -20,6 +20,7 @@ use crate::http::exchange::{Request, Response};
 use crate::http::response_future::ResponseFuture;
 use crate::session;
 use crate::shared::core_state::CoreState;
+use crate::shared::panics::caught;
 use koboshi_wire::http1::Heading;
 use koboshi_wire::http1::head::Head;
 use koboshi_wire::http1::out::{self, AnswerBody, CHUNK_END, LAST_CHUNK};
@@ -35,8 +36,11 @@ pub(crate) async fn connection(core: Rc<CoreState>, connection: Connection, peer
         if connection.is_gone() {
             return Poll::Ready(());
         }
-        // The end of a client's connection, good or bad, is no error of ours.
-        requests.as_mut().poll(context).map(drop)
+        // The end of a client's connection, good or bad, is no error of ours. A panic is: it costs this connection, and the log says so.
+        let polled = caught(&core.state.log, "a request failed, and its connection is closed", || {
+            requests.as_mut().poll(context)
+        });
+        polled.map_or(Poll::Ready(()), |polled| polled.map(drop))
     })
     .await;
 }

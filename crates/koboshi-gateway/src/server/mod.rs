@@ -22,7 +22,6 @@ pub(crate) mod tls;
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdListener, TcpStream as StdStream};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,12 +37,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::http::upstream::{Upstream, sim};
-use crate::observe::log::{Level, Log};
+use crate::observe::log::Level;
 use crate::server::clients::Clients;
 use crate::server::tls::Certificate;
 use crate::session;
 use crate::shared::core_state::CoreState;
 use crate::shared::large::LargeCores;
+use crate::shared::panics::despite_panics;
 use crate::shared::state::SharedState;
 
 /// How often the gateway synchronises with the store.
@@ -51,8 +51,6 @@ const SYNC_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How long clients may take to read the error that ends their requests.
 const ERROR_TIME: Duration = Duration::from_secs(1);
-/// The pause before a core that panicked is started again.
-const RESTART_PAUSE: Duration = Duration::from_millis(500);
 /// The usual maximum of connections that the kernel queues for a listener.
 const MAX_BACKLOG: usize = 4096;
 /// How often it is logged that connections cannot be accepted.
@@ -171,7 +169,14 @@ impl Worker {
         let leave = |used: &mut Option<LocalRuntime>| used.take().map(LocalRuntime::shutdown_background);
         despite_panics(&self.state.log, "a worker thread failed and is started again", || {
             leave(&mut used);
-            let Some(runtime) = spare.take().or_else(|| self.runtime().ok()) else { return false };
+            let runtime = match spare.take().map_or_else(|| self.runtime(), Ok) {
+                Ok(runtime) => runtime,
+                Err(error) => {
+                    let facts = json!({"why": error.to_string()});
+                    self.state.log.line(Level::Error, "a worker thread cannot be started again yet", &facts);
+                    return false;
+                }
+            };
             let upstream = Upstream::new(self.tls.clone(), Arc::clone(&self.proxies), Arc::clone(&self.sim));
             let core = CoreState::new(Arc::clone(&self.state), upstream, self.large.clone());
             used.insert(runtime).block_on(serve(core));
@@ -205,7 +210,13 @@ pub(crate) fn listen_for(
         runtime.block_on(async {
             let serve = async {
                 if let Some(open) = &socket {
-                    let Ok(listener) = open.try_clone().and_then(TcpListener::from_std) else { return false };
+                    let listener = match open.try_clone().and_then(TcpListener::from_std) {
+                        Ok(listener) => listener,
+                        Err(error) => {
+                            AcceptErrors::default().about(state, &error);
+                            return false;
+                        }
+                    };
                     accept(state, listener, cores, stop.clone()).await;
                 }
                 // Both sockets must be closed: else the kernel still accepts connections that are never served.
@@ -219,28 +230,6 @@ pub(crate) fn listen_for(
             }
         })
     });
-}
-
-/// Repeats an attempt until it is done. A panic is logged, and followed by a pause.
-fn despite_panics(log: &Log, text: &str, mut attempt: impl FnMut() -> bool) {
-    loop {
-        match catch_unwind(AssertUnwindSafe(&mut attempt)) {
-            Ok(true) => return,
-            Ok(false) => {}
-            Err(panic) => {
-                let message = panic.downcast_ref::<&str>().map(|message| (*message).to_owned());
-                let message = message.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-                let name = std::thread::current().name().unwrap_or_default().to_owned();
-                log.line(Level::Error, text, &json!({"thread": name, "panic": message}));
-            }
-        }
-        pause();
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "a thread of its own that would fail again at once")]
-fn pause() {
-    std::thread::sleep(RESTART_PAUSE);
 }
 
 /// Accepts connections until stopped.
@@ -378,7 +367,16 @@ async fn sync_with_store(state: &SharedState) -> Infallible {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+
+    use jiff::tz::{TimeZone, TimeZoneDatabase};
+    use koboshi_config::Config;
+    use koboshi_report::phrase::Phrases;
+    use koboshi_store::{Ledger, LedgerOptions, MemoryStore, Store};
+
     use super::*;
+    use crate::observe::log::Log;
+    use crate::shared::state::OperatorTexts;
 
     #[test]
     fn few_open_files_still_leave_room_for_several_clients() {
@@ -387,14 +385,54 @@ mod tests {
         assert_eq!(connections_within(2), 1);
     }
 
+    /// The state of a gateway without a provider.
+    fn state() -> Arc<SharedState> {
+        let zones = TimeZoneDatabase::none();
+        let plan = gateway::plan(Config::default(), &zones, &|_| None, false, None).unwrap();
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+        let ledger = Ledger::open(Arc::clone(&store), LedgerOptions::new("test".parse().unwrap())).unwrap();
+        Arc::new(SharedState::new(
+            plan,
+            Arc::new(ledger),
+            store,
+            Phrases::new().unwrap(),
+            Log::silent(),
+            zones,
+            TimeZone::UTC,
+            7,
+            OperatorTexts { flags: String::new(), config: String::new() },
+        ))
+    }
+
     #[test]
-    fn what_panics_is_done_again_until_it_is_done() {
-        let mut times = 0;
-        despite_panics(&Log::silent(), "it failed", || {
-            times += 1;
-            assert!(times > 2, "not yet");
-            true
-        });
-        assert_eq!(times, 3);
+    fn a_core_that_panics_serves_the_next_connection() {
+        let worker = Worker {
+            state: state(),
+            tls: None,
+            proxies: Arc::new(Matcher::builder().build()),
+            sim: Arc::new(sim::SimProvider::new()),
+            large: None,
+        };
+        let (sender, mut queue) = mpsc::unbounded_channel();
+        let ((_stop, stopped), (_end, ended)) = (watch::channel(false), watch::channel(false));
+        let (open, mut is_first) = (Arc::new(AtomicUsize::new(1)), true);
+        let thread = worker
+            .spawn("koboshi-0".to_owned(), async move |core| {
+                assert!(!std::mem::take(&mut is_first), "the clock is far off");
+                let clients = Clients { core, open: Arc::clone(&open), certificate: None };
+                clients.serve(&mut queue, stopped.clone(), ended.clone()).await;
+            })
+            .unwrap();
+        let listener = StdListener::bind("127.0.0.1:0").unwrap();
+        let mut client = StdStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (stream, peer) = listener.accept().unwrap();
+        stream.set_nonblocking(true).unwrap();
+        sender.send((stream, peer)).unwrap();
+        client.write_all(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        drop(sender);
+        thread.join().unwrap();
     }
 }

@@ -20,8 +20,10 @@ use koboshi_wire::step::Step;
 use serde_json::Value;
 
 use super::frames;
+use crate::http::body::BodyError;
 use crate::http::response_future::ResponseFuture;
 use crate::http::upstream::Sends;
+use crate::reply::refusal::Refusal;
 use crate::request::generate::{self, Intake, OpenRequest};
 use crate::route::answers::Hints;
 use crate::route::plan::Plan;
@@ -128,6 +130,8 @@ impl Segment {
             notices: Some(Arc::clone(&notices)),
         };
         let request = context.id.to_string();
+        let mut memory = state.memory.share();
+        let has_memory = memory.fit(body.len(), state.memory_limit(&plan));
         let intake = Intake {
             context,
             plan: Arc::clone(&plan),
@@ -135,11 +139,16 @@ impl Segment {
             own_key: None,
             hints: Hints::default(),
             path_model: None,
-            _memory: state.memory.share(),
+            _memory: memory,
         };
         let (core, open) = (Rc::clone(core), OpenRequest::on(core));
         let future = ResponseFuture::of(move |sender| async move {
             let _open = open;
+            if !has_memory {
+                let refusal = Refusal::body_error(BodyError::NoMemory, 0);
+                let error_reply = refusal.reply(&core.state, &intake.plan, &intake.context);
+                return Box::pin(generate::send_error(&core, &sender, error_reply)).await;
+            }
             generate::serve(&core, &intake, &sender).await;
         });
         Self {

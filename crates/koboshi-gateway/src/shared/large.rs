@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::shared::core_state::CoreState;
 
@@ -51,6 +51,21 @@ impl LargeCores {
             (waiting == 0 || sum <= MAX_WAITING).then_some(sum)
         });
         taken.is_ok().then(|| QueuePlace { waiting: Arc::clone(&self.waiting), bytes })
+    }
+
+    /// Does a piece of work there. None where its core is gone, or failed over it.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let (result, received) = oneshot::channel();
+        self.give(Box::new(move |_, _| {
+            Box::pin(async move {
+                // The one who asked may be gone.
+                let _ = result.send(work());
+            })
+        }));
+        received.await.ok()
     }
 
     /// Hands a job over. It is dropped where its core is gone.

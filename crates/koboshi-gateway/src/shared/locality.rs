@@ -1,15 +1,17 @@
 //! Whether a request comes from this machine.
 //!
 //! The peer address is not enough: behind a reverse proxy on the same machine every client of the world has it. So a request
-//! with a header that proxies add counts as remote. A proxy that adds none looks like a local program; where
-//! `keys` are set, an operator therefore needs a separate key, wherever the request comes from. What a proxy says of its client counts only where
-//! the config trusts that proxy ([`forwarded`]).
+//! with a header that proxies add counts as remote, and so does one of HTTP/1.0, which nginx speaks by default. Another proxy that adds
+//! no header looks like a local program; where `keys` are set, operators and readers of metrics therefore need a separate key, wherever
+//! the request comes from. What a proxy says of its client counts only where the config trusts that proxy ([`forwarded`]).
 
 use std::net::IpAddr;
 
+use http::Version;
 use http::header::HOST;
 use koboshi_config::gateway::ServeConfig;
 use koboshi_wire::http1::Fields;
+use koboshi_wire::http1::head::Head;
 
 use crate::route::auth::{is_key, presented};
 use crate::route::plan::Plan;
@@ -28,11 +30,13 @@ pub(crate) struct Client {
 
 impl Client {
     /// The client of a request that came from this address.
-    pub(crate) fn of(serve: &ServeConfig, peer: IpAddr, headers: &Fields) -> Self {
+    pub(crate) fn of(serve: &ServeConfig, peer: IpAddr, head: &Head) -> Self {
+        let headers = &head.fields;
         let peer = peer.to_canonical();
         let is_secure = serve.tls.files().is_some();
         if headers.pairs_of(is_of_a_proxy).next().is_none() {
-            return Self { address: peer, is_local: peer.is_loopback(), is_secure };
+            let is_local = peer.is_loopback() && head.version != Version::HTTP_10;
+            return Self { address: peer, is_local, is_secure };
         }
         if !forwarded::is_trusted(&serve.trusted_proxies, peer) {
             return Self { address: peer, is_local: false, is_secure };
@@ -50,19 +54,19 @@ impl Client {
 pub(crate) fn is_operator(plan: &Plan, client: Client, headers: &Fields) -> bool {
     match &plan.config.admin.sha256 {
         Some(hash) => presented(headers).is_some_and(|key| is_key(hash, key)),
-        None => !plan.keys.are_needed() && is_at_this_machine(plan, client),
+        None => is_trusted_here(plan, client),
     }
 }
 
 /// Whether the caller may read metrics and the details of readiness.
 pub(crate) fn may_see_metrics(plan: &Plan, client: Client, headers: &Fields) -> bool {
-    plan.config.serve.public_metrics || is_at_this_machine(plan, client) || is_operator(plan, client, headers)
+    plan.config.serve.public_metrics || is_trusted_here(plan, client) || is_operator(plan, client, headers)
 }
 
-/// Whether a local caller can be trusted. Anyone may reach the loopback address of a public gateway through a tunnel: so only a gateway
-/// that listens there trusts it.
-fn is_at_this_machine(plan: &Plan, client: Client) -> bool {
-    plan.config.serve.is_loopback() && client.is_local
+/// Whether a local caller is trusted without a key. Anyone may reach the loopback address of a public gateway through a tunnel: so only
+/// a gateway that listens there trusts it. And one with `keys` is open to others, who may come through a proxy.
+fn is_trusted_here(plan: &Plan, client: Client) -> bool {
+    !plan.keys.are_needed() && plan.config.serve.is_loopback() && client.is_local
 }
 
 /// Whether a page comes from this gateway itself: from the host that is asked. What may be a host is checked at the edge.

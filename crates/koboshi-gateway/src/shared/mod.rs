@@ -13,6 +13,7 @@ pub(crate) mod large;
 pub(crate) mod locality;
 pub(crate) mod notice;
 pub(crate) mod operator;
+pub(crate) mod panics;
 pub(crate) mod program;
 pub(crate) mod reopenings;
 pub(crate) mod retention;

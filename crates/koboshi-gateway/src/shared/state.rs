@@ -228,6 +228,11 @@ impl SharedState {
         self.zones.get(&plan.config.spend.zone).unwrap_or(TimeZone::UTC)
     }
 
+    /// What all bodies together may take.
+    pub(crate) fn memory_limit(&self, plan: &Plan) -> u64 {
+        plan.config.serve.memory.unwrap_or(self.default_memory)
+    }
+
     pub(crate) fn now(&self) -> Moment {
         self.clock.moment()
     }

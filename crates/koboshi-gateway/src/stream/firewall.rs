@@ -202,7 +202,7 @@ impl Run<'_> {
                 Ok(next) => next,
                 Err(ended) => return Err(CallsError::Ended(ended)),
             };
-            let replaced = read_whole(&mut next)
+            let replaced = read_whole(self.core, self.plan, &mut next)
                 .await
                 .and_then(|body| self.replacement(journey, &next, &body, &call.name));
             match replaced {

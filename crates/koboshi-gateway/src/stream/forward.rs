@@ -10,6 +10,10 @@ use koboshi::fault::Fault;
 use koboshi_wire::sse::Frame;
 use koboshi_wire::step::Step;
 
+use crate::http::memory::MemoryShare;
+use crate::http::upstream::connection_fault::no_memory;
+use crate::route::plan::Plan;
+use crate::shared::state::SharedState;
 use crate::stream::judge::{AttemptError, Judgement, too_long};
 use crate::stream::machine::{IncomingAnswer, Stream};
 use crate::stream::phase::FrameAction;
@@ -66,15 +70,26 @@ pub(crate) struct Buffer {
     /// Their text.
     pub(super) text: String,
     bytes: usize,
+    /// What many frames take of `serve.memory`.
+    memory: Option<MemoryShare>,
 }
 
 impl Buffer {
-    fn push(&mut self, frame: BufferedFrame, has_content: bool) -> Result<(), Box<Fault>> {
+    fn push(
+        &mut self,
+        frame: BufferedFrame,
+        has_content: bool,
+        state: &SharedState,
+        plan: &Plan,
+    ) -> Result<(), Box<Fault>> {
         self.bytes += frame.size();
         self.text.push_str(frame.text());
         let max = if has_content { MAX_BUFFERED } else { MAX_BEFORE_CONTENT };
         if self.bytes > max {
             return Err(too_long());
+        }
+        if !state.memory.fit_frames(&mut self.memory, self.bytes, state.memory_limit(plan)) {
+            return Err(no_memory());
         }
         self.frames.push(frame);
         Ok(())
@@ -156,7 +171,9 @@ impl Stream<'_, '_> {
                         Step { calls: Vec::new(), ..step.clone() }.into_owned(),
                     )),
                 };
-                return Ok(answer.buffer.push(frame, answer.has_content)?);
+                return Ok(answer
+                    .buffer
+                    .push(frame, answer.has_content, &self.run.core.state, self.run.plan)?);
             }
             FrameAction::Commit => {
                 self.commit(incoming.journey);

@@ -48,4 +48,5 @@ pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod trailing;
 pub(crate) mod unary;
+pub(crate) mod whole;
 pub(crate) mod writer;

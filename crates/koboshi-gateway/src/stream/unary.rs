@@ -1,6 +1,5 @@
 //! An answer that is not streamed: read completely, judged, and forwarded unchanged.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -8,25 +7,25 @@ use bytes::Bytes;
 use koboshi::args::Finish;
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::remedy::Remedy;
-use koboshi_wire::Dialect;
-use koboshi_wire::any::answer;
-use koboshi_wire::dialect::finish;
 use koboshi_wire::form::free_text;
 use koboshi_wire::step::Usage;
-use koboshi_wire::whole::{Choice, Whole};
 use koboshi_wire::writer::Head;
 use tokio::time::{Instant, timeout_at};
 
 use crate::attempt::Limits;
 use crate::attempt::journey::{Journey, JourneyEnd, OpenAttempt};
 use crate::attempt::not_an_answer;
+use crate::http::memory::MemoryShare;
 use crate::http::upstream::Body;
-use crate::http::upstream::connection_fault::timed_out;
+use crate::http::upstream::connection_fault::{no_memory, timed_out};
+use crate::route::plan::Plan;
 use crate::route::target::Target;
+use crate::shared::core_state::CoreState;
 use crate::stream::blocks::Blocks;
-use crate::stream::firewall::{CallsError, ToolCall, broken_call, is_broken_call, is_made_whole};
+use crate::stream::firewall::{CallsError, ToolCall, broken_call, is_made_whole};
 use crate::stream::forbidden::mode_after;
 use crate::stream::run::Run;
+use crate::stream::whole::{self, Dialects, ReadAnswer, WholeAnswer, WrittenFor, on_a_large_core};
 use crate::stream::writer::own_id;
 
 /// Larger answers are refused.
@@ -37,19 +36,31 @@ pub(crate) struct UnaryAnswer {
     pub(crate) body: Bytes,
     /// Its id, where a later request may refer to it.
     pub(crate) id: Option<String>,
+    /// Held until the client has it.
+    pub(crate) _memory: Option<MemoryShare>,
 }
 
-/// Reads an answer to its end.
-pub(crate) async fn read_whole(open: &mut OpenAttempt) -> Result<Bytes, Box<Fault>> {
-    let OpenAttempt { limits, body, attempt_guard, .. } = open;
-    read_blocks(body, limits, |read| attempt_guard.count_partial(read)).await
+/// Reads an answer to its end. A large one has its share of `serve.memory` as long as its attempt is open.
+pub(crate) async fn read_whole(
+    core: &CoreState,
+    plan: &Plan,
+    open: &mut OpenAttempt,
+) -> Result<Bytes, Box<Fault>> {
+    let OpenAttempt { limits, body, attempt_guard, memory, .. } = open;
+    let state = &core.state;
+    let limit = state.memory_limit(plan);
+    read_blocks(body, limits, |read| {
+        attempt_guard.count_partial(read);
+        if state.memory.fit_answer(memory, read, limit) { Ok(()) } else { Err(no_memory()) }
+    })
+    .await
 }
 
-/// Reads a body to its end, within these limits. `count` gets the number of bytes after each block.
+/// Reads a body to its end, within these limits. `count` gets the number of bytes after each block, and may refuse it.
 async fn read_blocks(
     body: &mut Body,
     limits: &Limits,
-    mut count: impl FnMut(usize),
+    mut count: impl FnMut(usize) -> Result<(), Box<Fault>>,
 ) -> Result<Bytes, Box<Fault>> {
     let mut blocks = Blocks::up_to(MAX_ANSWER_BYTES);
     let mut read = 0;
@@ -68,7 +79,7 @@ async fn read_blocks(
             return Err(timed_out(Sub::Total));
         }
         read += block.len();
-        count(read);
+        count(read)?;
         let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));
         blocks.push(block).ok_or_else(too_long)?;
     }
@@ -90,11 +101,10 @@ impl Run<'_> {
         loop {
             let mut open = self.open_whole(journey).await?;
             self.served_by(&open);
-            let read = read_whole(&mut open).await;
-            let judged = read.and_then(|body| {
-                let judged = self.judge(journey, &open, &body)?;
-                Ok((body, judged))
-            });
+            let judged = match read_whole(self.core, self.plan, &mut open).await {
+                Ok(body) => self.judge(journey, &open, &body).await.map(|judged| (body, judged)),
+                Err(fault) => Err(fault),
+            };
             let (body, AnswerFacts { mut calls, finish, usage, id, filtered }) = match judged {
                 Ok(judged) => judged,
                 Err(fault) => {
@@ -113,22 +123,22 @@ impl Run<'_> {
             let mut sum = usage.unwrap_or_default();
             if calls.is_empty() {
                 let sum = Some(refused.plus(sum)).filter(|_| refused != Usage::default());
-                let body = self.for_reader(&open.target, body, &calls, sum.as_ref());
+                let body = self.for_reader(&open.target, body, calls, sum, false).await;
+                let memory = open.memory.take();
                 journey.succeeded(open, usage);
-                return Ok(UnaryAnswer { body, id });
+                return Ok(UnaryAnswer { body, id, _memory: memory });
             }
             // The target that wrote the answer; another one may have to correct a call.
             let author = Arc::clone(&open.target);
+            let memory = open.memory.take();
             match Box::pin(self.settle_calls(journey, open, &mut calls, finish, &mut sum, true)).await {
-                Ok(open) => {
+                Ok(mut open) => {
                     let changed = Some(refused.plus(sum)).filter(|sum| usage != Some(*sum));
-                    let answer = match is_made_whole(&calls, finish) {
-                        true => answer::ended_for_calls(self.target_dialect(&author), &body),
-                        false => body,
-                    };
-                    let body = self.for_reader(&author, answer, &calls, changed.as_ref());
+                    let made_whole = is_made_whole(&calls, finish);
+                    let body = self.for_reader(&author, body, calls, changed, made_whole).await;
+                    let memory = memory.or_else(|| open.memory.take());
                     journey.succeeded(open, Some(sum));
-                    return Ok(UnaryAnswer { body, id });
+                    return Ok(UnaryAnswer { body, id, _memory: memory });
                 }
                 Err(CallsError::Elsewhere) => {}
                 Err(CallsError::Refused) => refused = refused.plus(sum),
@@ -169,67 +179,48 @@ impl Run<'_> {
     }
 
     /// Whether an answer with status 200 is valid.
-    fn judge(
+    async fn judge(
         &self,
         journey: &Journey<'_>,
         open: &OpenAttempt,
         body: &Bytes,
     ) -> Result<AnswerFacts, Box<Fault>> {
-        let text = || String::from_utf8_lossy(body);
-        let fault_of_text = || journey.classify(&open.head, 200, &text(), false);
-        let read = answer::read(self.target_dialect(&open.target), body);
-        let Ok(mut whole) = read else { return Err(fault_of_text().unwrap_or_else(not_an_answer)) };
-        if !self.is_native(&open.target) {
-            // No other dialect can express a model's sound and pictures: an answer of those alone would be empty.
-            for choice in whole.choices.iter_mut().filter(|choice| choice.audio) {
-                choice.audio = false;
-                if !choice.has_content() {
-                    return Err(not_an_answer());
-                }
-                self.note_lost_media(&open.target);
+        let fault_of_text = || journey.classify(&open.head, 200, &String::from_utf8_lossy(body), false);
+        let (dialects, bytes) = (self.dialects(&open.target), body.clone());
+        let read = on_a_large_core(self.core, body.len(), move || whole::read(dialects, &bytes)).await;
+        let read = match read.ok_or_else(not_an_answer)? {
+            WholeAnswer::Read(read) => read,
+            WholeAnswer::None => return Err(fault_of_text().unwrap_or_else(not_an_answer)),
+            WholeAnswer::OnlyMedia => return Err(not_an_answer()),
+            WholeAnswer::Failed(text, reason) => {
+                return Err(journey.ended_for_error(&open.head, &text, &reason));
             }
+            WholeAnswer::BrokenCall => return Err(broken_call()),
+        };
+        if read.lost_media {
+            self.note_lost_media(&open.target);
         }
-        if whole.error || whole.choices.is_empty() {
-            return Err(fault_of_text().unwrap_or_else(not_an_answer));
-        }
-        let mut reasons = whole.choices.iter().filter_map(|choice| Some((choice, choice.finish.as_deref()?)));
-        if let Some((choice, reason)) = reasons.find(|(_, reason)| finish::is_error(reason)) {
-            return Err(journey.ended_for_error(
-                &open.head,
-                choice.text.as_deref().unwrap_or_default(),
-                reason,
-            ));
-        }
-        let broken = |choice: &Choice<'_>| choice.finish.as_deref().is_some_and(is_broken_call);
-        if whole.choices.iter().any(broken) {
-            return Err(broken_call());
-        }
-        let is_filtered = |choice: &Choice<'_>| choice.finish.as_deref() == Some(finish::CONTENT_FILTER);
         // A filter is reported as the vendor's own API does: as a finish reason, with the text before it.
-        let filtered =
-            whole.choices.iter().any(is_filtered).then(|| fault_of_text().unwrap_or_else(filtered));
-        let has_calls = whole.choices.iter().any(|choice| !choice.calls.is_empty());
-        if let Some(fault) = filtered.as_ref().filter(|_| has_calls || journey.goes_around_filters()) {
+        let filtered = read.is_filtered.then(|| fault_of_text().unwrap_or_else(filtered));
+        if let Some(fault) =
+            filtered.as_ref().filter(|_| !read.calls.is_empty() || journey.goes_around_filters())
+        {
             return Err(fault.clone());
         }
-        let fine = |choice: &Choice<'_>| choice.has_content() || is_filtered(choice);
-        let goes_on = self.request.dialect().has_stored_answers() && self.is_native(&open.target);
-        let judged = || AnswerFacts {
-            calls: tool_calls(&whole),
-            finish: finish_of(&whole),
-            usage: whole.usage,
-            id: whole.id.as_deref().filter(|_| goes_on).map(str::to_owned),
-            filtered: filtered.clone(),
-        };
-        if whole.choices.iter().all(fine) {
-            return Ok(judged());
+        if !read.is_complete {
+            match fault_of_text() {
+                Some(fault) => return Err(fault),
+                // Cut by the client's own limit before any text: that is an answer.
+                None if read.has_end => {}
+                None => return Err(not_an_answer()),
+            }
         }
-        match fault_of_text() {
-            Some(fault) => Err(fault),
-            // Cut by the client's own limit before any text: that is an answer.
-            None if whole.choices.iter().any(|choice| choice.finish.is_some()) => Ok(judged()),
-            None => Err(not_an_answer()),
-        }
+        let ReadAnswer { calls, finish, usage, id, .. } = read;
+        Ok(AnswerFacts { calls, finish, usage, id, filtered })
+    }
+
+    fn dialects(&self, target: &Target) -> Dialects {
+        Dialects { target: self.target_dialect(target), client: self.request.dialect() }
     }
 }
 
@@ -248,73 +239,37 @@ pub(crate) fn filtered() -> Box<Fault> {
     Box::new(Fault::of(Kind::ContentFiltered, "gateway.filter"))
 }
 
-fn tool_calls(whole: &Whole<'_>) -> Vec<ToolCall> {
-    let of_choice = |choice: &Choice<'_>| {
-        let calls = (0..).zip(&choice.calls).map(|(index, call)| ToolCall {
-            choice: choice.index,
-            index,
-            id: call.id.as_deref().unwrap_or_default().to_owned(),
-            name: call.name.as_deref().unwrap_or_default().to_owned(),
-            namespace: call.namespace.as_deref().map(str::to_owned),
-            arguments: call.arguments.clone().into_owned(),
-            free_text: call.free_text,
-            signature: call.signature.as_ref().map(|signature| signature.data.clone().into_owned()),
-            ..ToolCall::default()
-        });
-        calls.collect::<Vec<_>>()
-    };
-    whole.choices.iter().flat_map(of_choice).collect()
-}
-
-fn finish_of(whole: &Whole<'_>) -> Finish {
-    let reasons = whole.choices.iter().filter_map(|choice| choice.finish.as_deref()).map(Finish::of);
-    reasons.fold(Finish::Unknown, |known, reason| {
-        if reason == Finish::Cut {
-            reason
-        } else if known == Finish::Cut {
-            known
-        } else {
-            reason
-        }
-    })
-}
-
 impl Run<'_> {
-    /// An answer as the client gets it: repaired calls in place of the broken ones, the cost of all attempts, and in its own dialect.
-    fn for_reader(&self, target: &Target, body: Bytes, calls: &[ToolCall], usage: Option<&Usage>) -> Bytes {
-        let dialect = self.target_dialect(target);
-        if self.is_native(target) {
-            let body = with_changes(dialect, body, calls);
-            return match usage {
-                Some(usage) => answer::with_usage(dialect, &body, usage),
-                None => body,
-            };
-        }
-        let Ok(mut whole) = answer::read(dialect, &body) else { return body };
-        let own = self.for_client(target, calls.to_vec());
-        let mut written = own.iter();
-        for call in whole.choices.iter_mut().flat_map(|choice| &mut choice.calls) {
-            let Some(own) = written.next() else { break };
-            call.id = Some(own.id.as_str().into());
-            call.name = Some(own.name.as_str().into());
-            call.namespace = own.namespace.as_deref().map(Into::into);
-            call.arguments = own.arguments.as_str().into();
-            call.free_text = own.free_text;
-            call.signature = None;
-        }
-        for choice in &mut whole.choices {
-            let has_calls = !choice.calls.is_empty();
-            let fitting = |reason: Cow<'_, str>| finish::fitting(&reason, has_calls).to_owned().into();
-            choice.finish = choice.finish.take().map(fitting);
-        }
-        whole.usage = usage.copied().or(whole.usage);
-        let head = Head {
-            id: own_id(self.request.dialect(), &self.context.id),
-            model: whole.model.as_deref().unwrap_or(&target.model).to_owned(),
-            created: self.context.wall.as_second(),
-            fingerprint: None,
+    /// An answer as the client gets it; with its cost, where that is another one than it says.
+    async fn for_reader(
+        &self,
+        target: &Target,
+        body: Bytes,
+        calls: Vec<ToolCall>,
+        usage: Option<Usage>,
+        made_whole: bool,
+    ) -> Bytes {
+        let head = match self.is_native(target) {
+            true => Head::default(),
+            false => Head {
+                id: own_id(self.request.dialect(), &self.context.id),
+                model: target.model.to_string(),
+                created: self.context.wall.as_second(),
+                fingerprint: None,
+            },
         };
-        answer::write(self.request.dialect(), &head, &whole, None, self.request.is_legacy())
+        let written = WrittenFor {
+            dialects: self.dialects(target),
+            calls: self.for_client(target, calls),
+            usage,
+            head,
+            is_legacy: self.request.is_legacy(),
+            made_whole,
+        };
+        let as_it_came = body.clone();
+        on_a_large_core(self.core, body.len(), move || whole::write(&written, body))
+            .await
+            .unwrap_or(as_it_came)
     }
 
     /// Calls of a target as the client knows them: in another dialect with ids of our own where they have none or duplicates, and free text where
@@ -350,20 +305,6 @@ fn call_id(request: &str, number: usize) -> String {
     format!("call_{}{number}", crate::route::auth::fingerprint(request))
 }
 
-/// The answer with repaired arguments in place of the broken ones.
-fn with_changes(dialect: Dialect, body: Bytes, calls: &[ToolCall]) -> Bytes {
-    if calls.iter().all(|call| !call.changed) {
-        return body;
-    }
-    let Ok(whole) = answer::read(dialect, &body) else { return body };
-    let spans = whole.choices.iter().flat_map(|choice| choice.calls.iter().map(|call| call.span.clone()));
-    let changes: Vec<_> = spans
-        .zip(calls)
-        .filter_map(|(span, call)| Some((span.filter(|_| call.changed)?, call.arguments.as_str())))
-        .collect();
-    answer::with_arguments(dialect, &body, &changes)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -380,9 +321,9 @@ mod tests {
         let now = Instant::now();
         let idle = Duration::from_secs(30);
         let limits = |total: Instant| Limits { first: now + idle, idle, total };
-        let whole = read_blocks(&mut at_hand(), &limits(now + idle), |_| {}).await;
+        let whole = read_blocks(&mut at_hand(), &limits(now + idle), |_| Ok(())).await;
         assert_eq!(whole.unwrap().len(), 10_000);
-        let late = read_blocks(&mut at_hand(), &limits(now), |_| {}).await;
+        let late = read_blocks(&mut at_hand(), &limits(now), |_| Ok(())).await;
         assert_eq!(late.unwrap_err().sub, Some(Sub::Total));
     }
 }

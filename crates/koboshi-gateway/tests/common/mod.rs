@@ -149,6 +149,11 @@ impl Stage {
 
     /// With this chain for the model `m`, and a config that the test changes.
     pub fn with(chain: &[&str], change: impl FnOnce(&mut Config)) -> Self {
+        Self::logging(chain, None, change)
+    }
+
+    /// The same, with a log that the test reads.
+    pub fn logging(chain: &[&str], log: Option<&Lines>, change: impl FnOnce(&mut Config)) -> Self {
         let (one, two) = (Upstream::start(), Upstream::start());
         let mut config = config();
         config.providers.insert("one".to_owned(), provider(one.url()));
@@ -158,7 +163,7 @@ impl Stage {
         }
         change(&mut config);
         let store = MemoryStore::default();
-        let gateway = start(config.clone(), &store).unwrap();
+        let gateway = start_on(config.clone(), Arc::new(store.clone()), log.cloned()).unwrap();
         Self { gateway, one, two, store, config }
     }
 

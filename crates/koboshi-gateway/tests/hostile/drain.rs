@@ -27,7 +27,8 @@ fn streams() -> [(&'static str, serde_json::Value, &'static str); 4] {
 
 #[test]
 fn open_streams_end_with_the_error_of_their_dialect_and_waiting_requests_get_a_503() {
-    let stage = Stage::with(&["one/ok?gap=20ms&chunks=5000"], |config| {
+    let log = Lines::default();
+    let stage = Stage::logging(&["one/ok?gap=20ms&chunks=5000"], Some(&log), |config| {
         config.routes.insert("silent".to_owned(), route(&["one/silence"]));
     });
     let mut open: Vec<_> = streams()
@@ -61,6 +62,10 @@ fn open_streams_end_with_the_error_of_their_dialect_and_waiting_requests_get_a_5
     });
     let Stage { gateway, .. } = stage;
     gateway.stop();
+    let said = log.like("the drain time is over");
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert_eq!(said[0]["requests"], 7, "{said:?}");
+    assert!(said[0]["message"].as_str().unwrap().contains("7 requests end with an error"), "{said:?}");
     for (client, head, text, error) in &mut open {
         while let Some(piece) = client.piece(head).unwrap() {
             text.extend(piece);

@@ -1,6 +1,8 @@
 //! Requests with large bodies: other clients do not wait for them, and they are served like every other.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc;
 
 use koboshi_config::gateway::{ProviderConfig, ProviderKind};
 use koboshi_testkit::until;
@@ -51,6 +53,56 @@ fn others_are_answered_while_a_large_body_is_translated() {
     let answer = waiting.read();
     assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
     assert_eq!(answer.header("x-koboshi-translated"), Some("messages"));
+}
+
+/// A provider on a socket of its own whose answer waits for its last byte until it is let go.
+fn slow_to_end(answer: String) -> (String, mpsc::Sender<()>, mpsc::Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let ((let_go, may_end), (sent, is_sent)) = (mpsc::channel(), mpsc::channel());
+    std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        assert!(socket.read(&mut [0; 65_536]).unwrap() > 0);
+        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n";
+        socket.write_all(format!("{head}content-length: {}\r\n\r\n", answer.len()).as_bytes()).unwrap();
+        let (most, last) = answer.as_bytes().split_at(answer.len() - 1);
+        socket.write_all(most).unwrap();
+        sent.send(()).unwrap();
+        may_end.recv().unwrap();
+        socket.write_all(last).unwrap();
+    });
+    (url, let_go, is_sent)
+}
+
+/// With one core. An answer with 300,000 choices takes seconds to read and to translate; meanwhile that core answers others.
+#[test]
+fn others_are_answered_while_a_large_answer_is_read() {
+    let choice = r#"{"index":0,"message":{"role":"assistant","content":"a"},"finish_reason":"stop"}"#;
+    let choices = format!("{choice},").repeat(300_000);
+    let answer = format!(
+        r#"{{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{choices}{choice}]}}"#
+    );
+    let (url, let_go, is_sent) = slow_to_end(answer);
+    let stage = Stage::with(&["one/ok"], |config| {
+        config.providers.insert("many".to_owned(), provider(url));
+        config.routes.insert("many".to_owned(), route(&["many/m"]));
+    });
+    let mut waiting = stage.client();
+    let body = json!({"model": "many", "max_tokens": 9, "messages": [{"role": "user", "content": "hello"}]});
+    waiting.send("POST", "/v1/messages", &[], body.to_string().as_bytes());
+    is_sent.recv().unwrap();
+    assert_whole(&stage.ask(&chat(false)), &chat(false));
+    let_go.send(()).unwrap();
+    let mut client = stage.client();
+    for _ in 0..30 {
+        client.send("POST", "/v1/chat/completions", &[], chat(false).to_string().as_bytes());
+        assert_whole(&client.read(), &chat(false));
+    }
+    assert!(!is_answered(&waiting), "30 others were to be answered before the large answer was read");
+    waiting.stream.set_read_timeout(Some(10 * koboshi_testkit::DEADLINE)).unwrap();
+    let answer = waiting.read();
+    assert_eq!((answer.status, answer.broken), (200, None), "{answer:?}");
+    assert_eq!(answer.json()["content"][0]["text"], "a");
 }
 
 #[test]

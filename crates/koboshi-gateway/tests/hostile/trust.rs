@@ -125,6 +125,41 @@ fn metrics_are_for_this_machine_and_the_admin_key_unless_they_are_made_public() 
     assert_eq!(send(&stage, "GET", "/metrics", &[proxied], b"").status, 200);
 }
 
+/// nginx speaks HTTP/1.0 to the gateway behind it, unless it is configured otherwise, and adds no header.
+#[test]
+fn a_request_of_http_1_0_is_not_local() {
+    let stage = Stage::of(&["one/ok"]);
+    for path in ["/koboshi/config", "/metrics"] {
+        let local =
+            raw(&stage, &format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"));
+        assert!(local.starts_with("HTTP/1.1 200"), "{local}");
+        let proxied = raw(&stage, &format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n"));
+        assert!(proxied.split(' ').nth(1) == Some("401"), "{proxied}");
+    }
+    let ready = raw(&stage, "GET /ready HTTP/1.0\r\nhost: localhost\r\n\r\n");
+    assert!(ready.contains(" 200 ") && ready.ends_with(r#"{"ready":true}"#), "{ready}");
+}
+
+/// A gateway with keys has clients elsewhere, and a proxy may make all of them look local.
+#[test]
+fn where_clients_need_keys_metrics_need_the_admin_key_on_every_address() {
+    for listen in ["127.0.0.1:0", "0.0.0.0:0"] {
+        let stage = Stage::with(&["one/ok"], |config| {
+            config.serve.listen = listen.parse().unwrap();
+            key(config, "laptop", "kbs-secret");
+            config.admin.sha256 = Some(hash("op-secret"));
+        });
+        for headers in [vec![], vec![("authorization", "Bearer kbs-secret")]] {
+            assert_error(&send(&stage, "GET", "/metrics", &headers, b""), 401, "unauthorized");
+            let ready = send(&stage, "GET", "/ready", &headers, b"");
+            assert_eq!((ready.status, ready.text().as_str()), (200, r#"{"ready":true}"#), "{listen}");
+        }
+        let operator = [("authorization", "Bearer op-secret")];
+        assert_eq!(send(&stage, "GET", "/metrics", &operator, b"").status, 200, "{listen}");
+        assert!(send(&stage, "GET", "/ready", &operator, b"").text().contains("store"), "{listen}");
+    }
+}
+
 #[test]
 fn only_a_trusted_proxy_says_who_the_client_is() {
     let here = ("x-forwarded-for", "127.0.0.1");

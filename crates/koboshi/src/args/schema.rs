@@ -278,7 +278,8 @@ fn bounded(text: &str, max: usize) -> String {
     format!("{}…", text.get(..end).unwrap_or_default())
 }
 
-/// The schemas of the tools in use, each compiled once. The least recently used one is dropped first.
+/// The schemas of the tools in use, each compiled once. The least recently used one is dropped first, also where all of them together are
+/// long: a compiled schema takes several times the memory of its text.
 ///
 /// ```
 /// use koboshi::args::Schemas;
@@ -292,7 +293,28 @@ fn bounded(text: &str, max: usize) -> String {
 #[derive(Debug)]
 pub struct Schemas {
     max: usize,
-    kept: Mutex<VecDeque<(String, ToolSchema)>>,
+    kept: Mutex<KeptSchemas>,
+}
+
+/// How long the texts of all kept schemas together may be.
+const MAX_KEPT_BYTES: usize = 8 * 1024 * 1024;
+
+#[derive(Debug, Default)]
+struct KeptSchemas {
+    by_age: VecDeque<(String, ToolSchema)>,
+    /// The length of all texts.
+    bytes: usize,
+}
+
+impl KeptSchemas {
+    fn add(&mut self, text: &str, schema: ToolSchema, max: usize) {
+        self.bytes += text.len();
+        self.by_age.push_back((text.to_owned(), schema));
+        while self.by_age.len() > max || self.bytes > MAX_KEPT_BYTES {
+            let Some((oldest, _)) = self.by_age.pop_front() else { break };
+            self.bytes -= oldest.len();
+        }
+    }
 }
 
 impl Default for Schemas {
@@ -302,7 +324,7 @@ impl Default for Schemas {
 }
 
 impl Schemas {
-    /// Keeps at most this many.
+    /// Keeps at most this many, and at most 8 MiB of their texts.
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self { max: max.max(1), kept: Mutex::default() }
@@ -319,15 +341,12 @@ impl Schemas {
         // Compiled without the lock: another thread may do the same work, but none waits for it.
         let schema = ToolSchema::parse(text)?;
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= self.max {
-            kept.pop_front();
-        }
-        kept.push_back((text.to_owned(), schema.clone()));
+        kept.add(text, schema.clone(), self.max);
         Ok(schema)
     }
 
     fn find(&self, text: &str) -> Option<ToolSchema> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = &mut self.kept.lock().unwrap_or_else(PoisonError::into_inner).by_age;
         let place = kept.iter().position(|(known, _)| known == text)?;
         let entry = kept.remove(place)?;
         let schema = entry.1.clone();
@@ -434,8 +453,24 @@ mod tests {
         for n in 1..10 {
             schemas.compile(&text(n)).unwrap();
         }
-        assert_eq!(schemas.kept.lock().unwrap().len(), 2);
+        assert_eq!(schemas.kept.lock().unwrap().by_age.len(), 2);
         assert!(!Arc::ptr_eq(&first.inner, &schemas.compile(&text(0)).unwrap().inner));
         assert!(schemas.compile("{").is_err());
+    }
+
+    #[test]
+    fn long_schemas_push_each_other_out_before_they_are_many() {
+        let schemas = Schemas::new(1000);
+        let text = |n: usize| format!(r#"{{"title": "{n}", "description": "{}"}}"#, "x".repeat(500_000));
+        let first = schemas.compile(&text(0)).unwrap();
+        for n in 1..40 {
+            schemas.compile(&text(n)).unwrap();
+        }
+        let (number, bytes) = {
+            let kept = schemas.kept.lock().unwrap();
+            (kept.by_age.len(), kept.by_age.iter().map(|(text, _)| text.len()).sum::<usize>())
+        };
+        assert_eq!((number, schemas.kept.lock().unwrap().bytes), (16, bytes), "as many as fit into 8 MiB");
+        assert!(!Arc::ptr_eq(&first.inner, &schemas.compile(&text(0)).unwrap().inner));
     }
 }

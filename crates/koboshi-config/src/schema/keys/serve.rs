@@ -95,9 +95,9 @@ pub(super) fn serve() -> Vec<Key> {
                 get: |c, _| c.serve.memory.map(size::text),
                 set: |c, _, text| c.serve.memory = text.as_deref().and_then(size::bytes),
             },
-            "Memory that the bodies of all requests may take together, each counted three times; a request beyond it is a 503",
+            "Memory that the bodies of all requests and the large answers of providers may take together, each counted three times; what is beyond it is a 503. Bodies up to 64 KiB have an eighth more",
         )
-        .unset("a quarter of the machine's memory", "マシンのメモリの 4 分の 1"),
+        .unset("a quarter of the memory of the machine, or of the container or service", "マシン（コンテナやサービスに上限があればその値）のメモリの 4 分の 1"),
         length(
             "serve.header_timeout",
             UP_TO_A_DAY,
@@ -142,7 +142,7 @@ pub(super) fn serve() -> Vec<Key> {
         flag(
             "serve.public_metrics",
             at!(serve.public_metrics),
-            "Whether `/metrics` and the details of `/ready` are given to every caller, and not only to those on the loopback address and with the admin key",
+            "Whether `/metrics` and the details of `/ready` are given to every caller, and not only to those with the admin key, or on the loopback address where no `keys` are set",
         ),
         section("serve.keep_alive", "Keep-alives for streams that are waiting for content"),
         word(

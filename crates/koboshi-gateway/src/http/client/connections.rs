@@ -48,11 +48,15 @@ impl Default for Common {
     }
 }
 
-/// The `Date` header. A clock that is set before 1970 or after 9999 has no such form, and must not end the thread.
+/// The `Date` header.
 fn date() -> Rc<[u8]> {
+    date_of(SystemClock.wall().into())
+}
+
+/// The `Date` header at this time. A clock that is set before 1970 or after 9999 has no such form, and must not end the thread.
+fn date_of(time: SystemTime) -> Rc<[u8]> {
     let last = UNIX_EPOCH + Duration::from_secs(253_402_300_799);
-    let time = SystemTime::from(SystemClock.wall()).clamp(UNIX_EPOCH, last);
-    httpdate::fmt_http_date(time).into_bytes().into()
+    httpdate::fmt_http_date(time.clamp(UNIX_EPOCH, last)).into_bytes().into()
 }
 
 impl Connections {
@@ -120,5 +124,23 @@ impl Connections {
             }
             true
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_far_off_still_has_a_date() {
+        let day = Duration::from_secs(24 * 60 * 60);
+        for (time, expected) in [
+            (UNIX_EPOCH - day * 36_500, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (UNIX_EPOCH, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (UNIX_EPOCH + day * 20_000, "Fri, 04 Oct 2024 00:00:00 GMT"),
+            (UNIX_EPOCH + day * 3_000_000, "Fri, 31 Dec 9999 23:59:59 GMT"),
+        ] {
+            assert_eq!(&*date_of(time), expected.as_bytes());
+        }
     }
 }

@@ -78,6 +78,15 @@ pub(crate) fn proxy_refused(said: &str) -> Box<Fault> {
     fault
 }
 
+/// The fault of an answer for which `serve.memory` has no room.
+pub(crate) fn no_memory() -> Box<Fault> {
+    let mut fault = lacking(Lack::Process);
+    // To ask again costs the same answer again, and there is no more room at once.
+    fault.advice.same = false;
+    "serve.memory has no room for the answer".clone_into(&mut fault.detail);
+    fault
+}
+
 /// The fault of an incomplete answer.
 pub(crate) fn cut(detail: &str) -> Box<Fault> {
     let mut fault = boxed(Kind::ConnectionClosed, "stream.cut");
