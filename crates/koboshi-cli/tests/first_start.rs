@@ -64,7 +64,7 @@ impl Steps {
     }
 }
 
-fn agent(command: Value) -> Value {
+fn agent(command: &Value) -> Value {
     json!({"command": command, "account": "main", "gateway": false, "survives": false})
 }
 
@@ -80,8 +80,8 @@ fn a_supervisor_that_waited_for_the_first_start_does_not_keep_the_next_one_from_
     let (mut first, mut second) = (Home::sharing(&server.url(), SHORT), Home::sharing(&server.url(), SHORT));
     let (a, b, c) =
         (Steps::new(work.path(), "a"), Steps::new(work.path(), "b"), Steps::new(work.path(), "c"));
-    first.agents = json!({"a": agent(a.command("-+-"))});
-    second.agents = json!({"b": agent(b.command("")), "c": agent(c.command(""))});
+    first.agents = json!({"a": agent(&a.command("-+-"))});
+    second.agents = json!({"b": agent(&b.command("")), "c": agent(&c.command(""))});
     a.open(1);
     let one = first.supervise();
     until("it goes first after the rest", || (a.starts() == 2).then_some(()));
@@ -116,8 +116,8 @@ fn a_first_run_that_goes_on_lets_the_agents_of_other_machines_follow() {
     let (mut first, mut second) =
         (Home::sharing(&server.url(), &patient), Home::sharing(&server.url(), &patient));
     let (a, b) = (Steps::new(work.path(), "a"), Steps::new(work.path(), "b"));
-    first.agents = json!({"a": agent(a.command("-"))});
-    second.agents = json!({"b": agent(b.command(""))});
+    first.agents = json!({"a": agent(&a.command("-"))});
+    second.agents = json!({"b": agent(&b.command(""))});
     a.open(1);
     let one = first.supervise();
     until("it goes first after the rest", || (a.starts() == 2).then_some(()));

@@ -120,7 +120,8 @@ fn machines_that_sleep_at_random_moments_never_run_an_agent_beside_another_one()
         let more = noted().iter().sum::<usize>() + random(&mut seed) % 20;
         until("they go on", || (noted().iter().sum::<usize>() > more).then_some(()));
         // Mostly one that has agents.
-        let which = (0..2).find(|one| random(&mut seed) % 4 > 0 && !machines[*one].runs().is_empty());
+        let which =
+            (0..2).find(|one| !random(&mut seed).is_multiple_of(4) && !machines[*one].runs().is_empty());
         let which = which.unwrap_or(random(&mut seed) % 2);
         let (asleep, awake) = (&machines[which], &machines[1 - which]);
         asleep.sleep();
@@ -131,10 +132,10 @@ fn machines_that_sleep_at_random_moments_never_run_an_agent_beside_another_one()
         // Shims and supervisor wake first: they must have stopped what they own before it can do anything. Every third time all wake at once.
         let supervisor = i32::try_from(asleep.supervisor.0.id()).unwrap();
         let (mut first, all) = (asleep.shims(), asleep.all.left());
-        if random(&mut seed) % 2 == 0 {
-            first.insert(0, supervisor)
+        if random(&mut seed).is_multiple_of(2) {
+            first.insert(0, supervisor);
         } else {
-            first.push(supervisor)
+            first.push(supervisor);
         }
         let at_once = round % 3 == 2;
         if at_once {
@@ -155,7 +156,7 @@ fn machines_that_sleep_at_random_moments_never_run_an_agent_beside_another_one()
         }
         until("the one that woke waits", || {
             let held = |agent: &&str| asleep.home.state_of(&format!("{agent}/default")) == "held";
-            AGENTS.iter().all(|agent| held(&agent)).then_some(())
+            AGENTS.iter().all(|agent| held(agent)).then_some(())
         });
     }
     // A later machine has a larger fence: where an earlier one was noted behind it, two worked at the same time.

@@ -63,7 +63,7 @@ fn a_time_that_comes_while_the_agent_runs_is_left_out_waited_for_or_replaces_the
     let runs = |name: &str| lines(&home.path(name));
     until("they run", || {
         let run = |name: &&str| runs(name) == 1 && home.state_of(&format!("{name}/default")) == "running";
-        names.iter().all(|name| run(&name)).then_some(())
+        names.iter().all(|name| run(name)).then_some(())
     });
     first.end();
     // As if they had been started long ago: a time of their schedule has come since.
@@ -99,6 +99,7 @@ fn an_agent_is_started_at_the_next_time_of_its_schedule_and_not_before() {
     let starts = home.path("starts");
     let script = format!("date +%s >> {}", starts.display());
     home.agents["minutely"] = json!({"command": ["sh", "-c", script], "gateway": false, "when": "* * * * *"});
+    #[expect(clippy::disallowed_methods, reason = "a schedule goes by the real clock")]
     let begun = jiff::Timestamp::now().as_second();
     let supervisor = home.supervise();
     let text =

@@ -65,7 +65,10 @@ impl Secure {
 
     /// Asks for a path. None where curl fails.
     fn try_get(&self, path: &str, args: &[&str]) -> Option<Got> {
-        let done = self.command(path, args).output().expect("curl must be installed (Debian: curl)");
+        let done = self
+            .command(path, args)
+            .output()
+            .unwrap_or_else(|error| panic!("curl must be installed (Debian: curl): {error}"));
         let text = String::from_utf8_lossy(&done.stdout).replace('\r', "");
         let (rest, end) = text.rsplit_once("\n\n")?;
         let (status, version) = end.split_once(' ')?;

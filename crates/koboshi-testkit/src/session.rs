@@ -216,7 +216,10 @@ impl SessionClient {
                 Err(error) => {
                     assert!(!is_timeout(&error), "no frame within {DEADLINE:?}: {:#?}", self.frames);
                     // A test that expected no cut shows why there was one.
-                    eprintln!("the connection of {} was cut: {error:?}", self.tab);
+                    #[allow(clippy::print_stderr, reason = "the output of a test")]
+                    {
+                        eprintln!("the connection of {} was cut: {error:?}", self.tab);
+                    }
                     return Err(SessionEnd::Cut);
                 }
             }

@@ -3,7 +3,14 @@
 //!
 //! One request every four seconds, and a second target that always answers.
 
-#![allow(clippy::unwrap_used, clippy::cast_possible_truncation, reason = "helpers of tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "helpers of tests"
+)]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

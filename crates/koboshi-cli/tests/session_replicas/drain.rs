@@ -37,7 +37,7 @@ fn live_through(
     let goaway = client.next_of("goaway");
     assert!(goaway["reconnect_ms"].as_u64().is_some_and(|window| window > 0), "{goaway}");
     // One whose turn runs is closed when its time is over, and it may as well go before: half of them do.
-    let stays = number % (RUNNING * 2) != 0 || client.transcript.open.is_none();
+    let stays = !number.is_multiple_of(RUNNING * 2) || client.transcript.open.is_none();
     if stays {
         assert_eq!(client.end(), SessionEnd::Closed(4200));
     }

@@ -51,7 +51,7 @@ impl Relay {
                 let ends = (client.try_clone().unwrap(), server.try_clone().unwrap());
                 let (orders, answers) = (Arc::clone(&shared), Arc::clone(&shared));
                 std::thread::spawn(move || {
-                    pass(client, server, |bytes| orders.lock().unwrap().lets_order(bytes))
+                    pass(client, server, |bytes| orders.lock().unwrap().lets_order(bytes));
                 });
                 std::thread::spawn(move || pass(ends.1, ends.0, |_| answers.lock().unwrap().held.is_none()));
             }

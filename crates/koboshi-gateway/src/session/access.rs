@@ -154,7 +154,7 @@ async fn begin(
     let made = storage::ask_of(state, &live, move |store| {
         store.sessions().create(&id, &process, &write, wall)?;
         match tab {
-            Some(client) => ticket::renew(store, &id, (None, client.as_deref()), grant, ttl, wall),
+            Some(client) => ticket::renew(store, &id, (None, client.as_deref()), &grant, ttl, wall),
             None => Ok(String::new()),
         }
     });
@@ -238,7 +238,7 @@ async fn resume(
     let (grant, client) = (access.grant.clone(), hello.client.clone());
     let renewed = storage::ask(state, move |store| {
         let holder = (used.as_deref(), client.as_deref());
-        ticket::renew(store, &session, holder, grant, ttl, wall)
+        ticket::renew(store, &session, holder, &grant, ttl, wall)
     });
     // Without a new one the old one stays good.
     let resume = renewed.await.or_else(|| hello.resume.clone()).unwrap_or_default();

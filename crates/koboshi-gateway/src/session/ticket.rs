@@ -207,7 +207,7 @@ pub(crate) fn renew(
     store: &dyn Store,
     session: &str,
     (used, client): (Option<&str>, Option<&str>),
-    grant: Grant,
+    grant: &Grant,
     ttl: Duration,
     now: Timestamp,
 ) -> Result<String, StoreError> {
@@ -267,7 +267,7 @@ pub(crate) fn regrant(
     store: &dyn Store,
     session: &str,
     token: &str,
-    grant: Grant,
+    grant: &Grant,
     ttl: Duration,
     now: Timestamp,
 ) -> Result<(), StoreError> {
@@ -302,14 +302,14 @@ mod tests {
     fn a_token_is_good_until_the_one_after_it_was_used() {
         let (store, now) = (MemoryStore::default(), Timestamp::UNIX_EPOCH);
         let is_good = |token: &str| matches!(check(&store, "s", token, now).unwrap(), TokenState::Fresh(_));
-        let first = renew(&store, "s", (None, TAB), Grant::default(), LONG, now).unwrap();
-        let second = renew(&store, "s", (Some(&first), TAB), Grant::default(), LONG, now).unwrap();
+        let first = renew(&store, "s", (None, TAB), &Grant::default(), LONG, now).unwrap();
+        let second = renew(&store, "s", (Some(&first), TAB), &Grant::default(), LONG, now).unwrap();
         assert!(is_good(&first) && is_good(&second));
-        let third = renew(&store, "s", (Some(&second), TAB), Grant::default(), LONG, now).unwrap();
+        let third = renew(&store, "s", (Some(&second), TAB), &Grant::default(), LONG, now).unwrap();
         assert!(!is_good(&first) && is_good(&second) && is_good(&third));
-        let again = renew(&store, "s", (Some(&second), TAB), Grant::default(), LONG, now).unwrap();
+        let again = renew(&store, "s", (Some(&second), TAB), &Grant::default(), LONG, now).unwrap();
         assert!(!is_good(&third) && is_good(&again), "the answer with the third was lost on the wire");
-        let tab = renew(&store, "s", (None, TAB), Grant::default(), LONG, now).unwrap();
+        let tab = renew(&store, "s", (None, TAB), &Grant::default(), LONG, now).unwrap();
         assert!(is_good(&tab) && is_good(&again), "another tab has its own");
         dropped(&store, "s", &tab, LONG, now).unwrap();
         let later = now.saturating_add(Duration::from_secs(601)).unwrap();
@@ -325,10 +325,10 @@ mod tests {
         let next = |used: &str, tab: &str| {
             let is_good = matches!(check(&store, "s", used, now).unwrap(), TokenState::Fresh(_));
             assert!(is_good, "{tab}");
-            renew(&store, "s", (Some(used), Some(tab)), Grant::default(), LONG, now).unwrap()
+            renew(&store, "s", (Some(used), Some(tab)), &Grant::default(), LONG, now).unwrap()
         };
         for first_one_is_first in [true, false] {
-            let mut one = renew(&store, "s", (None, Some("one")), Grant::default(), LONG, now).unwrap();
+            let mut one = renew(&store, "s", (None, Some("one")), &Grant::default(), LONG, now).unwrap();
             let mut two = next(&one, "two");
             for _ in 0..3 {
                 if first_one_is_first {
@@ -354,12 +354,12 @@ mod tests {
             routes: Some(vec!["m".to_owned()]),
             key: None,
         };
-        let first = renew(&store, "s", (None, TAB), narrow.clone(), LONG, now).unwrap();
+        let first = renew(&store, "s", (None, TAB), &narrow, LONG, now).unwrap();
         assert_eq!(check(&store, "s", &first, now).unwrap(), TokenState::Fresh(narrow.clone()));
         assert!(narrow.is_for(Some("https://a.example")) && !narrow.is_for(Some("https://b.example")));
         assert!(narrow.allows(Some("m")) && !narrow.allows(Some("n")));
         assert!(!narrow.is_for(None) && !narrow.allows(None));
-        regrant(&store, "s", &first, Grant::default(), LONG, now).unwrap();
+        regrant(&store, "s", &first, &Grant::default(), LONG, now).unwrap();
         assert_eq!(check(&store, "s", &first, now).unwrap(), TokenState::Fresh(Grant::default()));
     }
 
@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn no_token_is_lost_where_several_gateways_change_them_at_once() {
         let (store, now) = (MemoryStore::default(), Timestamp::UNIX_EPOCH);
-        let first = renew(&store, "s", (None, TAB), Grant::default(), LONG, now).unwrap();
+        let first = renew(&store, "s", (None, TAB), &Grant::default(), LONG, now).unwrap();
         let given: Vec<String> = std::thread::scope(|scope| {
             let gateways: Vec<_> = (0..4)
                 .map(|tab| {
@@ -378,7 +378,7 @@ mod tests {
                         for _ in 0..200 {
                             let client = format!("tab-{tab}");
                             let holder = (last.as_deref(), Some(client.as_str()));
-                            last = renew(store, "s", holder, Grant::default(), LONG, now).ok().or(last);
+                            last = renew(store, "s", holder, &Grant::default(), LONG, now).ok().or(last);
                             dropped(store, "s", first, LONG, now).unwrap();
                         }
                         last.unwrap()
@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn the_tokens_of_a_forgotten_session_are_not_written_again() {
         let (store, now) = (MemoryStore::default(), Timestamp::UNIX_EPOCH);
-        let token = renew(&store, "s", (None, TAB), Grant::default(), LONG, now).unwrap();
+        let token = renew(&store, "s", (None, TAB), &Grant::default(), LONG, now).unwrap();
         assert!(forget(&store, "s").unwrap());
         dropped(&store, "s", &token, LONG, now).unwrap();
         assert_eq!(store.note_get(&name("s"), now).unwrap(), None);

@@ -154,7 +154,7 @@ fn a_silent_target_is_probed_beside_the_requests_that_another_serves() {
         soon(config, ms(300));
         config.breaker.consecutive = Some(2);
         timeouts(config, "one", |limits| {
-            (limits.unary, limits.first_token) = (Some(ms(1200)), Some(ms(1200)))
+            (limits.unary, limits.first_token) = (Some(ms(1200)), Some(ms(1200)));
         });
     });
     let down = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));

@@ -337,7 +337,7 @@ impl<'t> Talk<'t> {
         self.access.grant = ticket.grant.clone();
         let (id, token, ttl) = (self.live.id.clone(), self.resume.clone(), state.plan().config.sessions.ttl);
         let kept =
-            storage::ask(state, move |store| ticket::regrant(store, &id, &token, ticket.grant, ttl, wall));
+            storage::ask(state, move |store| ticket::regrant(store, &id, &token, &ticket.grant, ttl, wall));
         // Where it is not written, coming back allows what the ticket before did.
         let _ = kept.await;
         Ok(())
