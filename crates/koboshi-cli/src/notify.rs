@@ -103,13 +103,16 @@ pub(crate) fn unknown_zones(config: &Config) -> Vec<Unservable> {
     wrong.collect()
 }
 
+/// Where lines for the log go.
+type LogLine = Arc<dyn Fn(Tone, &str) + Send + Sync>;
+
 /// What notices need of this program. The flags lead the commands that a notice names to the same store.
 pub(crate) fn surroundings(
     store: &Arc<dyn Store>,
     node: String,
     lang: Lang,
     flags: String,
-    log: Arc<dyn Fn(Tone, &str) + Send + Sync>,
+    log: LogLine,
 ) -> Surroundings {
     let zone = clock::now().time_zone().clone();
     Surroundings {

@@ -156,7 +156,7 @@ fn machines_that_sleep_at_random_moments_never_run_an_agent_beside_another_one()
         }
         until("the one that woke waits", || {
             let held = |agent: &&str| asleep.home.state_of(&format!("{agent}/default")) == "held";
-            AGENTS.iter().all(|agent| held(agent)).then_some(())
+            AGENTS.iter().all(held).then_some(())
         });
     }
     // A later machine has a larger fence: where an earlier one was noted behind it, two worked at the same time.

@@ -63,7 +63,7 @@ fn a_time_that_comes_while_the_agent_runs_is_left_out_waited_for_or_replaces_the
     let runs = |name: &str| lines(&home.path(name));
     until("they run", || {
         let run = |name: &&str| runs(name) == 1 && home.state_of(&format!("{name}/default")) == "running";
-        names.iter().all(|name| run(name)).then_some(())
+        names.iter().all(run).then_some(())
     });
     first.end();
     // As if they had been started long ago: a time of their schedule has come since.

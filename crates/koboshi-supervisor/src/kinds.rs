@@ -407,7 +407,7 @@ mod tests {
         let gemini = kind("gemini");
         let variable = "GEMINI_CLI_SYSTEM_DEFAULTS_PATH";
         let none = Kind { files: gemini.files.clone(), ..Kind::default() };
-        let mut mine = Kind { files: gemini.files.clone(), ..Kind::default() };
+        let mut mine = Kind { files: gemini.files, ..Kind::default() };
         mine.files.values_mut().for_each(|file| file.in_place_of = Some("/proc/self/exe".into()));
         assert!(none.files(&[]).any(|(name, text)| name == variable && text.contains("maxAttempts")));
         assert_eq!(none.files(&[(variable.into(), "/own".into())]).count(), 0);

@@ -110,7 +110,7 @@ fn a_model_name_of_megabytes_is_refused_and_remembered_nowhere() {
     let long = "x".repeat(1 << 20);
     let known = || stage.get("/koboshi/targets").json()["targets"].as_array().unwrap().len();
     let before = known();
-    for name in [format!("one/{long}"), long.clone(), format!("one/{}", "é".repeat(300))] {
+    for name in [format!("one/{long}"), long, format!("one/{}", "é".repeat(300))] {
         for (path, mut body) in [
             ("/v1/chat/completions", chat(true)),
             ("/v1/messages", json!({"max_tokens": 9, "messages": [{"role": "user", "content": "hello"}]})),
