@@ -58,7 +58,7 @@ impl MemoryBudget {
         frames: usize,
         limit: u64,
     ) -> bool {
-        self.fit_answer(share, frames / COPIES as usize, limit)
+        self.fit_answer(share, usize::try_from(frames as u64 / COPIES).unwrap_or(usize::MAX), limit)
     }
 }
 
