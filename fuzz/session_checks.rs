@@ -1,7 +1,7 @@
 //! What must hold of session frames for any bytes at all. The fuzz target calls it for hours; the ordinary tests
 //! (`crates/koboshi/tests/session_any.rs`) call the same for a moment, on stable Rust.
 
-use koboshi::session::{Applied, ClientFrame, Event, Transcript};
+use koboshi::session::{ClientFrame, Event, FrameResult, Transcript};
 use serde_json::Value;
 
 /// Any bytes as frames, one in a line: those of a client are read, those of a gateway are applied. No panic, and a reader keeps its promises.
@@ -34,9 +34,11 @@ fn server_frame(transcript: &mut Transcript, frame: &Value) {
     let applied = transcript.apply_frame(frame);
     let kind = frame.get("type").and_then(Value::as_str);
     match applied {
-        Applied::Duplicate | Applied::Gap => assert_eq!(*transcript, before, "nothing follows from it"),
-        Applied::Stale | Applied::Ignored => assert_eq!(transcript.messages, before.messages),
-        Applied::Applied => {}
+        FrameResult::Duplicate | FrameResult::Gap => {
+            assert_eq!(*transcript, before, "nothing follows from it")
+        }
+        FrameResult::Stale | FrameResult::Ignored => assert_eq!(transcript.messages, before.messages),
+        FrameResult::Applied => {}
     }
     if !matches!(kind, Some("session" | "snapshot")) {
         assert!(transcript.seq >= before.seq, "a cursor goes forward");

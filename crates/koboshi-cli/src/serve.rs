@@ -94,12 +94,12 @@ impl ServeArgs {
 }
 
 /// A gateway that was started, and what follows its config.
-pub(crate) struct Served<'a> {
+pub(crate) struct RunningGateway<'a> {
     pub(crate) gateway: Gateway,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) config: Config,
     pub(crate) say: Say,
-    /// Ends after the gateway: what its last requests changed can still be told.
+    /// Ends after the gateway: what its last requests changed can still be sent.
     pub(crate) notices: Notifications,
     args: &'a ServeArgs,
     reloader: Option<Reloader>,
@@ -107,7 +107,7 @@ pub(crate) struct Served<'a> {
     files: Files,
 }
 
-impl Served<'_> {
+impl RunningGateway<'_> {
     /// What follows the config.
     pub(crate) fn follower(&self) -> ConfigFollower<'_> {
         let (config, started) = (self.config.clone(), self.config.clone());
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let mut signals = runtime.block_on(async { Signals::new() })?;
     let served = begin(args, |_| Ok(()))?;
     runtime.block_on(until_stopped(served.follower(), &mut signals));
-    let Served { gateway, notices, .. } = served;
+    let RunningGateway { gateway, notices, .. } = served;
     runtime.block_on(async {
         let stopping = tokio::task::spawn_blocking(move || {
             gateway.stop();
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Exit, Failure> {
 pub(crate) fn begin(
     args: &ServeArgs,
     check: impl FnOnce(&Config) -> Result<(), Failure>,
-) -> Result<Served<'_>, Failure> {
+) -> Result<RunningGateway<'_>, Failure> {
     crate::heap::fix_thresholds();
     let lookup = |name: &str| std::env::var(name).ok();
     let file = locate(args.config.file.as_deref(), &lookup);
@@ -209,7 +209,7 @@ pub(crate) fn begin(
         &config,
     )?;
     gateway.add_metrics(notices.metrics());
-    Ok(Served { gateway, store, config, say, notices, args, reloader, files })
+    Ok(RunningGateway { gateway, store, config, say, notices, args, reloader, files })
 }
 
 /// Why it did not start. For an address that others can reach the text is that of `check`.
@@ -351,7 +351,7 @@ impl ConfigFollower<'_> {
                 Ok(T::default())
             }
             _ if self.files.changed(now) => self.take(self.newest(), used),
-            // A problem was told before, and is still there for the one who asks.
+            // The log has the problem already; a program that asks for a reload still gets it.
             _ => match self.reloader.filter(|_| now).and_then(|reloader| self.problem(reloader)) {
                 Some(problem) => Err(problem),
                 None => {

@@ -20,8 +20,8 @@ use koboshi_supervisor::keep::{
 use koboshi_supervisor::spawn::own_binary;
 
 use crate::run::gateway::reachable;
-use crate::serve::{ServeArgs, Served, begin};
-use crate::supervise::{Kept, announce, not_kept, restart_for, settings};
+use crate::serve::{RunningGateway, ServeArgs, begin};
+use crate::supervise::{HostedAgents, announce, not_kept, restart_for, settings};
 use crate::{Exit, Failure, clock, rules, state};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &UpArgs) -> Result<Exit, Failure> {
     let kept = supervise(&served, &args.serve, &ledger);
     // The gateway may take a while to end its streams: a second signal does not wait for them.
     let _ = exit_at_next_signal(i32::from(INTERRUPTED));
-    let Served { gateway, notices, .. } = served;
+    let RunningGateway { gateway, notices, .. } = served;
     // Both at once: a store that does not answer then costs their time only once.
     std::thread::scope(|scope| {
         scope.spawn(|| ledger.finish(LAST_WRITE_TIMEOUT));
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &UpArgs) -> Result<Exit, Failure> {
     kept.map(|()| Exit::Good)
 }
 
-fn supervise(served: &Served<'_>, args: &ServeArgs, ledger: &Arc<Ledger>) -> Result<(), Failure> {
+fn supervise(served: &RunningGateway<'_>, args: &ServeArgs, ledger: &Arc<Ledger>) -> Result<(), Failure> {
     let (gateway, config) = (&served.gateway, &served.config);
     let _ = ledger.wait_loaded(STORE_TIMEOUT);
     let knowledge = Knowledge::new(Arc::clone(ledger), config.cooldown)
@@ -113,7 +113,7 @@ fn supervise(served: &Served<'_>, args: &ServeArgs, ledger: &Arc<Ledger>) -> Res
     }
     let runs = state::runs_folder(args.store_place(), config)?;
     let meters = Arc::new(AgentMeters::default());
-    gateway.keep_agents(Arc::new(Kept { runs: runs.clone(), meters: Arc::clone(&meters) }));
+    gateway.keep_agents(Arc::new(HostedAgents { runs: runs.clone(), meters: Arc::clone(&meters) }));
     let mut follower = served.follower();
     let mut reload = |now: bool| {
         let of_agents = |config: &Config| {

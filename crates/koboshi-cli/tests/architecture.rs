@@ -1,9 +1,11 @@
 //! Dependencies point down only: cli → gateway, supervisor → sim → wire, store, config, report → koboshi. So do those between the rooms
-//! of the gateway.
+//! of the gateway, and notify stands beside the supervisor.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod common;
+#[path = "architecture/words.rs"]
+mod words;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

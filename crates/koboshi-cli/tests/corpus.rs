@@ -55,6 +55,48 @@ fn cases_written_blind_hold_too() {
     assert!(files["files"][2]["without_flag"]["harmful"].as_u64().unwrap() <= 3);
 }
 
+/// The page promises that its figures can be had again: what is lost or won changes the page.
+#[test]
+fn the_page_of_measures_has_the_scores_of_today() {
+    let page = std::fs::read_to_string(repository("docs/measures.md")).unwrap();
+    let row = |name: &str| page.lines().find(|line| line.starts_with(&format!("| {name} |"))).unwrap();
+    let files = |folder: &str| {
+        let names = ["provider-errors", "agent-logs", "tool-errors"];
+        let paths = names.map(|name| format!("{folder}/{name}.jsonl"));
+        check(&paths.each_ref().map(String::as_str))["files"].clone()
+    };
+    let (corpus, blind) = (files("corpus"), files("corpus/blind"));
+    let score = |of: &Value| format!("{} / {}", of["right"], of["cases"]);
+    for (at, name) in
+        ["provider answers", "agent logs", "tool outputs, with the error flag"].into_iter().enumerate()
+    {
+        let expected = format!("| {name} | {} | {} |", score(&corpus[at]), score(&blind[at]));
+        assert_eq!(row(name), expected);
+    }
+    let (corpus, blind) = (&corpus[2]["without_flag"], &blind[2]["without_flag"]);
+    let expected = format!(
+        "| tool outputs, without it | {}, no harmless text given a class | {}, {} harmless texts given a class |",
+        score(corpus),
+        score(blind),
+        blind["harmful"]
+    );
+    assert_eq!(row("tool outputs, without it"), expected);
+    let tools =
+        check(&["corpus/tool-args.jsonl", "corpus/tool-sequences.jsonl", "corpus/tool-sequences-long.jsonl"]);
+    // The command sorts the files by their names.
+    let tools = tools["files"].as_array().unwrap();
+    let file = |name: &str| tools.iter().find(|file| file["file"].as_str().unwrap().ends_with(name)).unwrap();
+    let sequences = file("tool-sequences.jsonl");
+    for (name, of) in [
+        ("arguments", file("tool-args.jsonl")),
+        ("sequences, with the error flag", sequences),
+        ("sequences, without it", &sequences["without_flag"]),
+        ("long sequences, with the error flag and without it", file("tool-sequences-long.jsonl")),
+    ] {
+        assert_eq!(row(name), format!("| {name} | {} | {} |", score(of), of["harmful"]));
+    }
+}
+
 #[test]
 fn the_object_counts_per_file_and_family() {
     let value = check(&["corpus/agent-logs.jsonl", "corpus/tool-errors.jsonl"]);

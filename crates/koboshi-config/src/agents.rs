@@ -28,7 +28,7 @@ pub struct AgentConfig {
     pub when: WhenConfig,
     /// On which machines it runs; none on every one whose supervisor has it.
     pub run_on: Vec<String>,
-    /// With `run_on: any`: how long another machine waits for one that is no longer heard of.
+    /// With `run_on: any`: how long another machine waits for one that no longer renews its lease.
     pub takeover: Duration,
     /// In how many of its projects it may run at once.
     pub concurrency: Option<u32>,

@@ -7,6 +7,7 @@
 //! No thread and no clock: the caller decides when to check again.
 
 pub mod agents;
+mod arguments;
 mod as_text;
 mod at;
 mod broken;

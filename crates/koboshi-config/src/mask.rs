@@ -4,6 +4,7 @@
 //! keys, of a key whose value has the wrong type (a list in place of a text). A problem shows its line, and a line may contain more
 //! than the wrong value: `{kind: opnai, keys: [hunter2]}`.
 
+use crate::arguments;
 use crate::near::meant;
 use crate::schema::{KEYS, Key, Shape};
 use crate::secret::is_one_variable;
@@ -138,6 +139,7 @@ fn value(key: &'static Key, node: &Node, visible: &mut Visible) {
         (Shape::Texts { .. }, Raw::List(nodes)) if key.path == "routes.*.chain" => {
             nodes.iter().for_each(|node| link(node, visible));
         }
+        (Shape::Texts { .. }, _) if key.is_command() => command(node, visible),
         (Shape::Texts { .. } | Shape::Paths { .. }, Raw::List(nodes)) => {
             nodes.iter().for_each(|node| scalar(node, visible));
         }
@@ -160,6 +162,24 @@ fn link(node: &Node, visible: &mut Visible) {
     };
     match &node.value {
         Raw::Text(text) if is_target(text) => visible.spots.push(node.spot),
+        _ => scalar(node, visible),
+    }
+}
+
+/// Shows a program and those of its arguments that hold no secret. Of a line in place of the list, all is shown or nothing.
+fn command(node: &Node, visible: &mut Visible) {
+    match &node.value {
+        Raw::Text(line) if !arguments::may_be_shown(&arguments::split(line)) => hide(node, visible),
+        Raw::List(nodes) => {
+            let text = |node: &Node| match &node.value {
+                Raw::Text(text) => text.clone(),
+                _ => String::new(),
+            };
+            let written: Vec<String> = nodes.iter().map(text).collect();
+            for ((node, written), shown) in nodes.iter().zip(&written).zip(arguments::shown(&written)) {
+                if *written == shown { scalar(node, visible) } else { hide(node, visible) }
+            }
+        }
         _ => scalar(node, visible),
     }
 }

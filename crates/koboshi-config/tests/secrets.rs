@@ -71,9 +71,28 @@ const PLACES: &[&str] = &[
     "token: [@]\nlog: {level: loud}\n",
     "general:\n  secrets: {one: @, two: [@]}\n",
     "retry:\n  max_attempts: 3\n  # @\n  jitter: some\n",
+    "agents:\n  reviewer: {command: [claude, --token, '@', -p, hello]}\n",
+    "agents:\n  reviewer: {command: [claude, '--api-key=@'], comand: 1}\n",
+    "agents:\n  reviewer: {command: 'claude --password @'}\n",
+    "agents:\n  reviewer: {command: [claude], env: ['TOKEN=@'], kindd: x}\n",
+    "agents:\n  reviewer: {command: [claude], env: {TOKEN: @}}\n",
+    "agents:\n  reviewer: {command: [claude], when: {mcp: {url: 'https://x.example/', token: '@'}, command: [is-due, -H, 'Authorization: Bearer @']}}\n",
+    "accounts:\n  main: {env: ['OPENAI_API_KEY=@'], concurency: 1}\n",
+    "accounts:\n  main: @\n",
+    "notify:\n  channels:\n    ops: {kind: command, command: [send, --secret, '@']}\n",
+    "notify:\n  channels:\n    ops: {kind: command, command: [send, 'PASS=@'], severty: x}\n",
+    "notify:\n  channels:\n    ops: {kind: webhook, url: 'https://example.com/@', secret: '@'}\n",
+    "notify:\n  channels:\n    ops: {kind: mail, server: 'mail.example.com:587', password: '@', from: x, to: [x]}\n",
+    "notify:\n  channels:\n    ops: {kind: slack, webhook: '@', token: '@'}\n",
+    "providers:\n  azure: {kind: azure, token_command: [az, --client-secret, '@'], base_url: 'https://x.example/'}\n",
+    "trace: {otlp: 'https://collector.example/', headers: {authorization: 'Bearer @'}}\n",
     "- @\n",
     "@\n",
 ];
+
+/// Keys of a file that can be used whose values hold secrets, whole or in part.
+const HIDING: &[&str] =
+    &[".keys", ".sha256", ".redis", ".url", ".secret", ".password", ".token", ".env", "command"];
 
 /// What people and editors put into files by mistake.
 const PIECES: &[&str] = &[
@@ -87,11 +106,13 @@ fn said(text: &str) -> String {
     let lookup = |name: &str| (name == "X").then(|| "value".to_owned());
     match load_located("koboshi.yaml", text, Environment::new(&lookup)) {
         // A file that can be used shows names of the user's choice; what is a secret there is one by its key.
-        Ok(loaded) => differences(&loaded.config)
-            .iter()
-            .filter(|one| [".keys", ".sha256", ".redis"].iter().any(|end| one.path.ends_with(end)))
-            .map(|one| one.value.clone())
-            .collect(),
+        Ok(loaded) => {
+            let warnings = loaded.warnings.iter();
+            let said = warnings.map(|one| one.show(Language::En) + &one.show(Language::Ja));
+            let hides = |path: &str| HIDING.iter().any(|end| path.ends_with(end));
+            let shown = differences(&loaded.config).into_iter().filter(|one| hides(&one.path));
+            said.chain(shown.map(|one| one.value)).collect()
+        }
         Err(problems) => {
             let mut said =
                 problems.show(Language::En) + &problems.show(Language::Ja) + &format!("{problems:?}");

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use koboshi::cooldown::{Cause, Cooldown, Standing};
 use koboshi::fault::Kind;
 use koboshi::notice::{Fact, Severity, Trigger};
-use koboshi::spend::{Amount, Period, Spent};
+use koboshi::spend::{Amount, Period, SpentAmounts};
 use koboshi_config::Config;
 use koboshi_store::standing::{Row, RowState};
 use koboshi_store::{KeySpent, Record, Slot};
@@ -89,7 +89,7 @@ pub(crate) fn of_budgets(config: &Config, spent: &[KeySpent], zone: &TimeZone, n
     let mut facts = Vec::new();
     for (name, key) in &config.keys {
         let known = spent.iter().find(|one| one.key == *name);
-        let known = known.map_or_else(Spent::default, |one| Spent {
+        let known = known.map_or_else(SpentAmounts::default, |one| SpentAmounts {
             day: Amount::of_parts(one.day),
             month: Amount::of_parts(one.all),
         });

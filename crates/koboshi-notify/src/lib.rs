@@ -1,7 +1,7 @@
 //! Tells people when something fails: Slack, webhooks, mail, commands.
 //!
-//! What is the matter is read from the store that all processes of a fleet share, as state ([`facts`]); the core decides what
-//! is told ([`koboshi::notice`]); `koboshi-report` writes it; a [`channel`] sends it. [`Notifications`] has a thread of its own, which
+//! What is the matter is read from the store that all processes of a fleet share, as state ([`facts`]); the core decides who
+//! gets which notice ([`koboshi::notice`]); `koboshi-report` writes it; a [`channel`] sends it. [`Notifications`] has a thread of its own, which
 //! no request waits for.
 //!
 //! Of all processes with a store one sends: the one with the lease. What was decided is written into the store before it is sent,

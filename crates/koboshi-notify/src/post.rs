@@ -155,8 +155,10 @@ impl Post {
         let Some(book) = &mut self.kept.book else { return };
         for (name, queue) in &mut book.queues {
             let Some(channel) = self.config.channels.get(name) else { continue };
-            let policy =
-                QueuePolicy { group_wait: self.config.notify.group_wait, max_per_hour: channel.max_per_hour };
+            let policy = QueuePolicy::default().with(|policy| {
+                policy.group_wait = self.config.notify.group_wait;
+                policy.max_per_hour = channel.max_per_hour;
+            });
             let hours = channel.quiet_hours.as_deref().and_then(quiet_minutes);
             let quiet = hours.is_some_and(|hours| is_quiet(hours, now, &self.around.zone_of(channel)));
             if queue.compose(policy, quiet, now) {
@@ -240,7 +242,7 @@ impl Post {
     }
 }
 
-/// What a channel wants to be told.
+/// Which notices a channel wants.
 fn interest(channel: &ChannelConfig) -> Interest {
     Interest {
         severity: Severity::from_name(channel.severity).unwrap_or(Severity::Warning),

@@ -39,7 +39,7 @@ struct Stop {
 }
 
 impl Outages {
-    /// The facts about these routes. `told` says since when one is out as far as people were told, also by another process.
+    /// The facts about these routes. `told` says since when one is out as far as notices went out, also from another process.
     pub(crate) fn facts(
         &mut self,
         routes: &[RouteKeys],

@@ -442,7 +442,7 @@ scope-network = requests to the same host from this machine; others may not be a
 confidence-low = not sure: only a status or an exit code was available
 confidence-low-line = not sure: a line looks like an error, but its kind could not be determined
 confidence-medium = fairly sure: recognised by its wording
-confidence-medium-form = fairly sure: told by the form of the answer, not by its words
+confidence-medium-form = fairly sure: recognised by the form of the answer, not by its words
 confidence-high = sure: stated by a code, a header or an event
 
 retry-yes = Yes, the same request may succeed.

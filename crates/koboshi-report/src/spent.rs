@@ -14,7 +14,7 @@ use crate::phrase::{Lang, Phrases};
 /// use koboshi_report::spent::spent;
 ///
 /// let phrases = Phrases::new()?;
-/// let failed = Failed { target: 0, fault: Box::new(Fault::of(Kind::Timeout, "example")) };
+/// let failed = FailedAttempt { target: 0, fault: Box::new(Fault::of(Kind::Timeout, "example")) };
 /// let sentence = spent(&phrases, Lang::En, &End::Failed(vec![failed; 3]));
 /// assert!(sentence.starts_with("The AI provider did not answer within the time limit. (timeout, 3 attempts)"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -52,14 +52,17 @@ pub fn spent(phrases: &Phrases, lang: Lang, end: &End) -> String {
 
 #[cfg(test)]
 mod tests {
-    use koboshi::call::Failed;
+    use koboshi::call::FailedAttempt;
     use koboshi::fault::Fault;
 
     use super::*;
 
     fn failed(attempts: usize) -> End {
         End::Failed(vec![
-            Failed { target: 0, fault: Box::new(Fault::of(Kind::ConnectionRefused, "test")) };
+            FailedAttempt {
+                target: 0,
+                fault: Box::new(Fault::of(Kind::ConnectionRefused, "test"))
+            };
             attempts
         ])
     }

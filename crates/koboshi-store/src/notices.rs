@@ -11,7 +11,7 @@ use crate::store::Store;
 /// The name of the document, and of the lease for changing it.
 pub const NAME: &str = "notices";
 
-/// The document; none where nothing was decided yet. One that cannot be read counts as none: then something may be told twice.
+/// The document; none where nothing was decided yet. One that cannot be read counts as none: then a notice may be sent twice.
 ///
 /// # Errors
 /// The store cannot be read now.

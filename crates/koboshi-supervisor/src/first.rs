@@ -1,7 +1,7 @@
 //! The right to go first after a cooldown, as leases of the store, so that of all processes only one does.
 //!
 //! A claim is kept in the background for as long as someone here asks for it, because the lease may become free at any moment. One that
-//! nobody here asks for any more is given up: it would keep every other process from going first.
+//! no agent here asks for any more is given up: it would keep every other process from going first.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -70,7 +70,7 @@ impl Knowledge {
         self
     }
 
-    /// Whether other machines use the same store: what is wrong with the network of this one is then not told to them.
+    /// Whether other machines use the same store: they do not learn what is wrong with the network of this one then.
     #[must_use]
     pub const fn on_a_fleet(mut self, is_fleet: bool) -> Self {
         self.is_fleet = is_fleet;

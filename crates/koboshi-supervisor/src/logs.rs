@@ -31,7 +31,7 @@ pub enum NoLog {
     Agent(Vec<String>),
     /// The agent has several projects, and one must be named.
     Project(Vec<String>),
-    /// There is no such run; so many are kept.
+    /// There is no such run; this is how many are kept.
     Run(usize),
 }
 

@@ -11,11 +11,11 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug)]
 pub struct Proxy {
     address: SocketAddr,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct SharedState {
     heads: Mutex<Vec<String>>,
     refuses: AtomicBool,
     over: AtomicBool,
@@ -30,8 +30,11 @@ impl Proxy {
     pub fn to(port: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let shared =
-            Shared { heads: Mutex::default(), refuses: AtomicBool::new(false), over: AtomicBool::new(false) };
+        let shared = SharedState {
+            heads: Mutex::default(),
+            refuses: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+        };
         let shared = Arc::new(shared);
         let served = Arc::clone(&shared);
         std::thread::spawn(move || {
@@ -74,7 +77,7 @@ impl Drop for Proxy {
     }
 }
 
-fn serve(mut client: TcpStream, port: u16, shared: &Shared) -> io::Result<()> {
+fn serve(mut client: TcpStream, port: u16, shared: &SharedState) -> io::Result<()> {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {

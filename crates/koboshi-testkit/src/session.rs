@@ -4,7 +4,7 @@ use std::io::ErrorKind::Interrupted;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use koboshi::session::{Applied, Transcript};
+use koboshi::session::{FrameResult, Transcript};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_tungstenite::tungstenite::{Message, WebSocket};
@@ -203,7 +203,7 @@ impl SessionClient {
                     let frame: Value = serde_json::from_str(&text).unwrap();
                     self.frames.push(frame.clone());
                     let applied = self.transcript.apply_frame(&frame);
-                    assert_ne!(applied, Applied::Gap, "{frame} does not follow {:?}", self.transcript);
+                    assert_ne!(applied, FrameResult::Gap, "{frame} does not follow {:?}", self.transcript);
                     return Ok(frame);
                 }
                 Ok(Message::Close(Some(close))) => {

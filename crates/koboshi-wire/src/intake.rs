@@ -60,7 +60,7 @@ pub enum IntakeError {
         /// The field.
         param: &'static str,
         /// What it must be.
-        expected: Expected,
+        expected: FieldForm,
     },
     /// Something in a list is no object.
     #[error("`{list}[{index}]` must be an object")]
@@ -83,7 +83,7 @@ pub enum IntakeError {
 /// What a field of a request must be. A type and not a text, so that it can be translated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Expected {
+pub enum FieldForm {
     /// The name of a model.
     ModelName,
     /// A flag.
@@ -100,7 +100,7 @@ pub enum Expected {
     Level,
 }
 
-impl Expected {
+impl FieldForm {
     /// A stable name.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -116,7 +116,7 @@ impl Expected {
     }
 }
 
-impl fmt::Display for Expected {
+impl fmt::Display for FieldForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::ModelName => "the name of a model, as text",
@@ -194,7 +194,7 @@ pub(crate) fn model_of(raw: Option<&RawValue>) -> Result<(Cow<'_, str>, &RawValu
     let raw = raw.ok_or(IntakeError::Missing("model"))?;
     let name = text_of(raw).filter(|name| !name.is_empty());
     name.map(|name| (name, raw))
-        .ok_or(IntakeError::WrongType { param: "model", expected: Expected::ModelName })
+        .ok_or(IntakeError::WrongType { param: "model", expected: FieldForm::ModelName })
 }
 
 /// Whether a stream is asked for.
@@ -202,7 +202,7 @@ pub(crate) fn stream_of(raw: Option<&RawValue>) -> Result<bool, IntakeError> {
     match raw.map(RawValue::get) {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
-        Some(_) => Err(IntakeError::WrongType { param: "stream", expected: Expected::TrueOrFalse }),
+        Some(_) => Err(IntakeError::WrongType { param: "stream", expected: FieldForm::TrueOrFalse }),
     }
 }
 

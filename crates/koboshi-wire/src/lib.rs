@@ -42,5 +42,5 @@ pub mod whole;
 pub mod writer;
 
 pub use dialect::Dialect;
-pub use intake::{Expected, IntakeError, MAX_DEPTH};
+pub use intake::{FieldForm, IntakeError, MAX_DEPTH};
 pub use malformed::Malformed;

@@ -7,22 +7,22 @@
 use serde_json::value::RawValue;
 
 use crate::form::Omission;
-use crate::intake::{Expected, IntakeError};
+use crate::intake::{FieldForm, IntakeError};
 
 /// The rule by which such a request is not translated.
 pub(crate) const RULE: &str = "needs_readable_number";
 
-const KNOWN: [(&str, Expected); 10] = [
-    ("max_tokens", Expected::Count),
-    ("max_completion_tokens", Expected::Count),
-    ("max_output_tokens", Expected::Count),
-    ("n", Expected::Count),
-    ("temperature", Expected::Level),
-    ("top_p", Expected::Level),
-    ("generationConfig.maxOutputTokens", Expected::Count),
-    ("generationConfig.candidateCount", Expected::Count),
-    ("generationConfig.temperature", Expected::Level),
-    ("generationConfig.topP", Expected::Level),
+const KNOWN: [(&str, FieldForm); 10] = [
+    ("max_tokens", FieldForm::Count),
+    ("max_completion_tokens", FieldForm::Count),
+    ("max_output_tokens", FieldForm::Count),
+    ("n", FieldForm::Count),
+    ("temperature", FieldForm::Level),
+    ("top_p", FieldForm::Level),
+    ("generationConfig.maxOutputTokens", FieldForm::Count),
+    ("generationConfig.candidateCount", FieldForm::Count),
+    ("generationConfig.temperature", FieldForm::Level),
+    ("generationConfig.topP", FieldForm::Level),
 ];
 
 /// Notes a number of this name that cannot be read.
@@ -43,7 +43,7 @@ pub(crate) fn check_raw(name: &str, raw: Option<&RawValue>, left: &mut Vec<Omiss
 pub(crate) fn error(name: &str, written: &str) -> Option<IntakeError> {
     let (param, expected) = KNOWN.into_iter().find(|(known, _)| *known == name)?;
     let is_read = match expected {
-        Expected::Count => is_count(written),
+        FieldForm::Count => is_count(written),
         _ => written.parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0),
     };
     (!is_read).then_some(IntakeError::WrongType { param, expected })

@@ -6,7 +6,8 @@
 //! ([`redact`]), and what to do about a fault: [`remedy`](remedy::remedy), with its pauses ([`backoff`])
 //! and what they may cost ([`budget`]). What was learned is kept per [`key`]: [`breaker`] stops sending to a target
 //! that keeps failing, [`gate`] keeps traffic below what a provider allows, [`cooldown`] lets a key rest until a
-//! stated or guessed time. [`supervise`] decides what the end of an agent's process means and which agent may start. [`call`] puts them together for one request. [`guard`] distinguishes loops of tool calls from work.
+//! stated or guessed time. [`supervise`] decides what the end of an agent's process means and which agent may start; [`notice`] who gets which
+//! notice, and [`spend`] what tokens cost. [`call`] puts them together for one request. [`guard`] distinguishes loops of tool calls from work.
 //! [`models`] knows what models can do and which parameters they take. [`session`] is a conversation that survives its connections.
 //!
 //! No clock, no socket, no file, no async, no global: the time, the zone database and the rules are
@@ -40,6 +41,7 @@ pub mod remedy;
 #[cfg(feature = "session")]
 pub mod session;
 pub mod spend;
+#[cfg(feature = "supervise")]
 pub mod supervise;
 mod sync;
 pub mod time;

@@ -34,14 +34,22 @@ with!(
     crate::cooldown::ClassPolicy,
     crate::cooldown::CooldownPolicy,
     crate::cooldown::MarginPolicy,
+    crate::cooldown::ReopeningPolicy,
     crate::gate::GatePolicy,
+    crate::notice::QueuePolicy,
     crate::remedy::RemedyPolicy,
+    #[cfg(feature = "supervise")]
+    crate::supervise::RoomPolicy,
+    #[cfg(feature = "supervise")]
+    crate::supervise::WatchPolicy,
     #[cfg(feature = "args")]
     crate::args::ArgsPolicy,
     #[cfg(feature = "args")]
     crate::reask::ReaskPolicy,
     #[cfg(feature = "guard")]
     crate::guard::GuardPolicy,
+    #[cfg(feature = "guard")]
+    crate::guard::RulePolicy,
     #[cfg(feature = "guard")]
     crate::guard::ToolPolicy,
 );

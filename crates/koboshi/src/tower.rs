@@ -33,7 +33,7 @@ use pin_project_lite::pin_project;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::breaker::{Breaker, Outcome, Permit, Refused};
+use crate::breaker::{Breaker, BreakerRefusal, Outcome, Permit};
 use crate::time::Moment;
 
 /// Puts a breaker in front of a service.
@@ -78,7 +78,7 @@ pub struct BreakerService<S, C, J> {
 pub enum BreakerError<E> {
     /// The breaker did not let it through.
     #[error(transparent)]
-    Refused(Refused),
+    Refused(BreakerRefusal),
     /// The service failed.
     #[error(transparent)]
     Inner(E),
@@ -125,7 +125,7 @@ pin_project! {
     #[project = StateProjection]
     enum BreakerFutureState<F> {
         Admitted { #[pin] inner: F, permit: Option<Permit<Arc<Breaker>>> },
-        Refused { refused: Refused },
+        Refused { refused: BreakerRefusal },
     }
 }
 

@@ -21,7 +21,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use koboshi::session::{
-    Applied, Body, Busy, Change, Chat, ClientFrame, DoneReason, ErrorBody, Event, Limits, Log, Place,
+    Body, Busy, Change, Chat, ClientFrame, DoneReason, ErrorBody, Event, FrameResult, Limits, Log, Place,
     RetryLater, Runs, Source, Texts, Tool, ToolResult, ToolState, ToolStatus, Transcript, TurnState,
 };
 use proptest::prelude::*;
@@ -440,7 +440,7 @@ impl World {
 
     fn frame(&mut self, at: usize, frame: &Value) {
         let tab = &mut self.tabs[at];
-        if tab.transcript.apply_frame(frame) == Applied::Gap {
+        if tab.transcript.apply_frame(frame) == FrameResult::Gap {
             tab.connection = None;
             return;
         }

@@ -8,7 +8,7 @@ use koboshi_sim::{Ask, Asks, Scenario, play};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// A request may end this much after its deadline: what runs by then is told to end.
+/// A request may end this much after its deadline: what runs by then is asked to end.
 const SLACK: Duration = Duration::from_secs(5);
 
 /// How a scenario ends for the client, best first.

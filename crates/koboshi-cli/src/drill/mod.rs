@@ -15,12 +15,12 @@
 //!   target answers at once and rightly unless the scenario says otherwise, so every second in the report was caused by the fall. No request
 //!   leaves this process and no key is needed.
 //! - **What falls** is the target that the gateway asks first, with everything that would fall with it: its model, its key, its account, its
-//!   provider. A chain of two models of one provider survives no outage of that provider, and is told so.
+//!   provider. A chain of two models of one provider survives no outage of that provider, and the report says so.
 //! - **Good** is an answer (whole, word for word what the provider would have said), a lesser answer that the config provides, or a clear error
 //!   where no config could have had an answer. An error that another config would have spared the client is not good: else a config without
 //!   a fallback would be perfect. The score is the share of good scenarios.
 //! - **Advice is tried, not guessed**: a scenario that is not good is played again with one key changed, and the first change that makes it good
-//!   is the advice. Changes that help nothing are not told.
+//!   is the advice. Changes that help nothing are left out.
 //!
 //! It deliberately does not play what clients do wrong, and it measures no speed: the simulated providers have none.
 

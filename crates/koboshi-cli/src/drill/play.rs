@@ -15,7 +15,7 @@ use crate::{Failure, clock};
 
 /// A target that never falls: the advice puts it into chains.
 pub(super) const SPARE: &str = "sim/koboshi-drill";
-/// How often a tool call was made before a model is told to stop.
+/// How often a tool call was made before the guard tells a model to stop.
 const LOOPED: usize = 12;
 
 /// Plays scenarios.

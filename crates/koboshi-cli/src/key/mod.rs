@@ -173,7 +173,7 @@ fn replace(file: &Path, text: &str) -> Result<(), Failure> {
     });
     let done = written.and_then(|()| std::fs::rename(&fresh, &target));
     if done.is_err() {
-        // The reason is told; what is left of the attempt must not stay.
+        // The caller gets the reason; what remains of the attempt must not stay.
         let _ = std::fs::remove_file(&fresh);
     }
     done.map_err(failed)

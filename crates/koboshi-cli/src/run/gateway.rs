@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
+use koboshi::models::Models;
 use koboshi_config::Config;
 use koboshi_config::agents::{AUTO, OFF};
 use koboshi_config::gateway::{ProviderConfig, ProviderKind};
@@ -14,7 +15,7 @@ use koboshi_supervisor::Kind;
 const ANSWER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The gateway that a command is pointed at, and what its user should know about that.
-pub(crate) struct Chosen {
+pub(crate) struct GatewayAddress {
     pub(crate) address: Option<String>,
     /// A phrase and its variables.
     pub(crate) notice: Option<(&'static str, Vec<(&'static str, String)>)>,
@@ -26,14 +27,14 @@ pub(crate) fn choose(
     config: &Config,
     kind: &Kind,
     environment: &[(OsString, OsString)],
-) -> Chosen {
-    let plain = |address| Chosen { address, notice: None };
+) -> GatewayAddress {
+    let plain = |address| GatewayAddress { address, notice: None };
     if asked == OFF || !kind.gateway.is_known() {
         return plain(None);
     }
     let found = if asked == AUTO { listening(config) } else { Some(base_of(asked)) };
     let Some(address) = found else { return plain(None) };
-    let told = |id, name, value: &str, kept: Option<String>| Chosen {
+    let told = |id, name, value: &str, kept: Option<String>| GatewayAddress {
         notice: Some((id, vec![("address", address.clone()), (name, value.to_owned())])),
         address: kept,
     };
@@ -79,8 +80,7 @@ pub(crate) fn can_serve(kind: &Kind, config: &Config) -> bool {
     // One that belongs to no vendor asks for whatever the gateway has.
     let Some(vendor) = kind.vendor.as_deref() else { return true };
     let has_provider = config.providers.values().any(|one| is_usable(one) && is_of(one.kind, vendor));
-    let is_asked = |model: &String| families_of(vendor).iter().any(|family| model.starts_with(family));
-    let has_route = config.routes.keys().any(|model| model == "*" || is_asked(model));
+    let has_route = config.routes.keys().any(|route| route == "*" || takes_models_of(vendor, route));
     // An agent that shows the gateway's key has no other one to show.
     (config.serve.passthrough && config.keys.is_empty()) || has_provider || has_route
 }
@@ -100,15 +100,18 @@ fn is_of(kind: ProviderKind, vendor: &str) -> bool {
     }
 }
 
-/// What the names of a vendor's models begin with.
-fn families_of(vendor: &str) -> &'static [&'static str] {
-    match vendor {
-        "anthropic" => &["claude", "opus", "sonnet", "haiku"],
-        "openai" => &["gpt", "o1", "o3", "o4", "codex"],
-        "google" => &["gemini"],
-        "qwen" => &["qwen"],
-        _ => &[],
-    }
+/// Whether a route takes models of this vendor: by a name of one, or by a pattern that some of its names fit.
+fn takes_models_of(vendor: &str, route: &str) -> bool {
+    // The file of models calls a vendor as its provider is called.
+    let provider = if vendor == "google" { "gemini" } else { vendor };
+    let Ok(models) = Models::builtin() else { return false };
+    let mut patterns =
+        models.vendors().filter(|(name, _)| *name == provider).flat_map(|(_, patterns)| patterns);
+    let prefix = route.strip_suffix('*').filter(|prefix| !prefix.is_empty());
+    // A vendor that the file does not have calls its models by its own name.
+    route.starts_with(provider)
+        || models.belongs_to(provider, route)
+        || patterns.any(|pattern| prefix.is_some_and(|prefix| pattern.starts_with(prefix)))
 }
 
 /// Whether a text is `auto`, `off` or an address.
@@ -160,4 +163,29 @@ fn answers(address: SocketAddr) -> bool {
         Ok(String::from_utf8_lossy(&said).into_owned())
     };
     ask().is_ok_and(|said| said.starts_with("HTTP/1.1 200") && said.contains("Koboshi"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names are those of the file of models: what is added there counts here.
+    #[test]
+    fn a_route_takes_models_of_the_vendor_that_owns_the_name() {
+        for (vendor, route, takes) in [
+            ("anthropic", "claude-sonnet-4-5", true),
+            ("anthropic", "claude*", true),
+            ("anthropic", "gpt-5", false),
+            ("openai", "chatgpt-4o-latest", true),
+            ("openai", "o3-mini", true),
+            ("openai", "gpt*", true),
+            ("openai", "assistant", false),
+            ("google", "gemini-2.5-pro", true),
+            ("google", "gemma-*", true),
+            ("qwen", "qwen3-coder-plus", true),
+            ("qwen", "claude-*", false),
+        ] {
+            assert_eq!(takes_models_of(vendor, route), takes, "{vendor} {route}");
+        }
+    }
 }

@@ -169,7 +169,8 @@ fn task(args: &RunArgs, config: &Config, runs: PathBuf, say: &Say) -> Result<Tas
             .unwrap_or_default(),
     };
     let environment: Vec<_> = std::env::vars_os().collect();
-    let gateway::Chosen { address, notice } = gateway::choose(&args.gateway, config, &kind, &environment);
+    let gateway::GatewayAddress { address, notice } =
+        gateway::choose(&args.gateway, config, &kind, &environment);
     if let Some((id, values)) = notice {
         let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
         // Where standard error is gone, no one reads it.
@@ -183,7 +184,10 @@ fn task(args: &RunArgs, config: &Config, runs: PathBuf, say: &Say) -> Result<Tas
         label,
         tries: args.tries,
         patience: args.patience,
-        limits: WatchPolicy { run: args.limit_run.0, silent: None, offline: args.limit_offline.0 },
+        limits: WatchPolicy::default().with(|limits| {
+            limits.run = args.limit_run.0;
+            limits.offline = args.limit_offline.0;
+        }),
         resume: args.resume == Resume::Auto,
         runs,
         environment,
@@ -281,7 +285,7 @@ fn exit(
     }))
 }
 
-/// Whether a key is that of a run without a name: no other command sees it, so none is told of it.
+/// Whether a key is that of a run without a name: no other command sees it, so no text names it.
 fn is_private(args: &RunArgs, task: &Task, key: &ScopeKey) -> bool {
     args.agent.is_none() && task.ladder.agent.as_ref() == Some(key)
 }

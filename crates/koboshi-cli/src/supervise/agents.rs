@@ -43,7 +43,7 @@ fn rooms(config: &Config) -> Result<BTreeMap<ScopeKey, RoomPolicy>, Failure> {
     let one = |(name, account): (&String, &AccountConfig)| {
         let key =
             ScopeKey::new(ScopeLevel::Account, name).map_err(|error| Failure::new(error.to_string()))?;
-        Ok((key, RoomPolicy { max_runs: account.concurrency }))
+        Ok((key, RoomPolicy::default().with(|policy| policy.max_runs = account.concurrency)))
     };
     config.accounts.iter().map(one).collect()
 }
@@ -69,11 +69,11 @@ fn one(
             .map_err(|error| Failure::new(format!("agents.{name}.when.schedule: {error}")))?,
         question: when::question(&agent.when),
         takeover: is_any(&agent.run_on).then_some(agent.takeover),
-        limits: WatchPolicy {
-            run: agent.limits.run,
-            silent: agent.limits.silent,
-            offline: agent.limits.offline,
-        },
+        limits: WatchPolicy::default().with(|limits| {
+            limits.run = agent.limits.run;
+            limits.silent = agent.limits.silent;
+            limits.offline = agent.limits.offline;
+        }),
         tree_limits: TreeLimits { memory: agent.limits.memory, pids: agent.limits.pids },
         concurrency: agent.concurrency,
         stop_signal: signal(agent.stop.signal),

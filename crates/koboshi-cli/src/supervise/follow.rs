@@ -49,7 +49,7 @@ impl AgentsFollower {
             }
             Some(Reload::Bad(problems)) => return Some(Err(problems.to_string())),
             _ if self.files.changed(now) => {}
-            // A problem was told before, and is still there for the one who asks.
+            // The log has the problem already; a program that asks for a reload still gets it.
             _ => {
                 let reloader = self.reloader.as_ref().filter(|_| now)?;
                 let problems = reloader.problems().map(|problems| problems.to_string());

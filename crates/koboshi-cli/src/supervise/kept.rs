@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 /// An answer has about this much of a log.
 pub(super) const PIECE: usize = 1 << 20;
 
-pub(crate) struct Kept {
+pub(crate) struct HostedAgents {
     pub(crate) runs: PathBuf,
     pub(crate) meters: Arc<AgentMeters>,
 }
 
-impl KeptAgents for Kept {
+impl KeptAgents for HostedAgents {
     fn order(&self, action: AgentOrder, agent: Option<&str>) -> Result<Value, AgentsError> {
         let action = match action {
             AgentOrder::Status => Action::Status,

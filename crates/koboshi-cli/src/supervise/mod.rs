@@ -38,7 +38,7 @@ use follow::AgentsFollower;
 
 pub(crate) use agents::settings;
 pub(crate) use follow::restart_for;
-pub(crate) use kept::Kept;
+pub(crate) use kept::HostedAgents;
 pub(crate) use logs::{EXAMPLES as LOGS_EXAMPLES, LogsArgs, run as logs};
 pub(crate) use orders::{
     AgentWords, OrderArgs, RELOAD_EXAMPLES, ReloadArgs, lines, reload, restart, rows, start, stop,

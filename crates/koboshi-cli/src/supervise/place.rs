@@ -70,7 +70,7 @@ impl SupervisorArgs {
 }
 
 impl Supervisor {
-    /// Gives an order; the answer is the same, whoever gives it.
+    /// Gives an order; the answer is the same for every caller.
     pub(super) fn order(&self, action: Action, agent: Option<&str>) -> Result<Value, Failure> {
         match self {
             Self::Local(runs) => {

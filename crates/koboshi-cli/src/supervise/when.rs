@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use koboshi::supervise::{Missed, Overlap, Schedule, ScheduleError, Scheduled, When};
+use koboshi::supervise::{MissedTimes, Overlap, Schedule, ScheduleError, ScheduleRule, When};
 use koboshi_config::Config;
 use koboshi_config::agents::WhenConfig;
 use koboshi_config::load::Unservable;
@@ -19,9 +19,9 @@ pub(super) fn of(config: &WhenConfig) -> Result<When, ScheduleError> {
         (_, Some(length)) => When::Every(length),
         ("once", _) => When::Once,
         ("always", _) => When::Always,
-        (fields, _) => When::Scheduled(Scheduled {
+        (fields, _) => When::Scheduled(ScheduleRule {
             schedule: Schedule::parse(fields, &clock::zones(), clock::now().time_zone())?,
-            missed: if config.missed == "run" { Missed::Run } else { Missed::Skip },
+            missed: if config.missed == "run" { MissedTimes::Run } else { MissedTimes::Skip },
             overlap: match config.overlap {
                 "wait" => Overlap::Wait,
                 "replace" => Overlap::Replace,
@@ -47,7 +47,7 @@ pub(super) fn question(config: &WhenConfig) -> Option<Question> {
     Some(Question { whom, every: config.interval })
 }
 
-/// Why a field of a schedule cannot be read. The parser has English only: of its sentences, those with a range are told in Japanese.
+/// Why a field of a schedule cannot be read. The parser has English only: of its sentences, those with a range are translated.
 fn field_in_japanese(said: &str) -> String {
     let range = said.split_once("in range ").and_then(|(_, rest)| {
         let (range, found) = rest.split_once("; found ")?;

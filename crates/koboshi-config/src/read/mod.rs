@@ -41,11 +41,11 @@ pub(crate) struct Wrong {
     pub(crate) hint: Option<Text>,
 }
 
-type Read<T> = Result<T, Wrong>;
+type ReadResult<T> = Result<T, Wrong>;
 
 impl Reader<'_> {
     /// Reads the value of a key.
-    pub(crate) fn value(&self, at: &At, node: &Node) -> Read<Value> {
+    pub(crate) fn value(&self, at: &At, node: &Node) -> ReadResult<Value> {
         if let (Raw::Null, false) = (&node.value, may_be_empty(&at.key.shape)) {
             let hint = Text::of(|language| {
                 let wanted = with_default(at, language);
@@ -125,7 +125,7 @@ impl Reader<'_> {
         }
     }
 
-    fn length(&self, at: &At, node: &Node, range: Range<std::time::Duration>) -> Read<Value> {
+    fn length(&self, at: &At, node: &Node, range: Range<std::time::Duration>) -> ReadResult<Value> {
         let text = match &node.value {
             Raw::Text(text) if parse_length(text).is_none() && is_bare_number(text) => {
                 return Err(without_unit(at, node, text));
@@ -161,7 +161,7 @@ impl Reader<'_> {
         Ok(Value::Length(length))
     }
 
-    fn seconds(&self, at: &At, node: &Node) -> Read<u64> {
+    fn seconds(&self, at: &At, node: &Node) -> ReadResult<u64> {
         if let Raw::Text(text) = &node.value
             && let Some(length) =
                 parse_length(text).or_else(|| parse_duration(text).filter(|_| has_unit(text)))
@@ -176,7 +176,7 @@ impl Reader<'_> {
         self.count(at, node)
     }
 
-    fn count(&self, at: &At, node: &Node) -> Read<u64> {
+    fn count(&self, at: &At, node: &Node) -> ReadResult<u64> {
         match node.value {
             Raw::Whole(count) => Ok(count),
             // A whole number, but written as a floating-point one.
@@ -194,7 +194,7 @@ impl Reader<'_> {
         }
     }
 
-    fn number(&self, at: &At, node: &Node) -> Read<f64> {
+    fn number(&self, at: &At, node: &Node) -> ReadResult<f64> {
         match &node.value {
             Raw::Whole(count) => Ok(*count as f64),
             Raw::Number(number) => Ok(*number),
@@ -215,7 +215,7 @@ impl Reader<'_> {
         }
     }
 
-    fn flag(&self, at: &At, node: &Node, words: bool) -> Read<bool> {
+    fn flag(&self, at: &At, node: &Node, words: bool) -> ReadResult<bool> {
         let hint = match &node.value {
             Raw::Flag(flag) => return Ok(*flag),
             Raw::Text(text) if words && (text == "on" || text == "off") => return Ok(text == "on"),
@@ -234,7 +234,7 @@ impl Reader<'_> {
         })
     }
 
-    fn word(&self, at: &At, node: &Node, words: &'static [&'static str]) -> Read<&'static str> {
+    fn word(&self, at: &At, node: &Node, words: &'static [&'static str]) -> ReadResult<&'static str> {
         let written = match &node.value {
             Raw::Text(text) => text.clone(),
             // `none` is a word here, but null in other YAML versions; numbers are simply wrong.
@@ -328,7 +328,7 @@ fn has_unit(text: &str) -> bool {
     text.chars().any(char::is_alphabetic)
 }
 
-fn in_range<T: std::fmt::Display + Clone>(at: &At, node: &Node, value: &T, holds: bool) -> Read<T> {
+fn in_range<T: std::fmt::Display + Clone>(at: &At, node: &Node, value: &T, holds: bool) -> ReadResult<T> {
     if holds { Ok(value.clone()) } else { Err(out_of_range(at, node, value)) }
 }
 

@@ -4,7 +4,8 @@
 
 use std::path::PathBuf;
 
-use super::{Read, Reader, Wrong, is_scalar, wrong};
+use super::{ReadResult, Reader, Wrong, is_scalar, wrong};
+use crate::arguments;
 use crate::as_text::as_list;
 use crate::at::At;
 use crate::schema::{Form, Range, print_length};
@@ -27,7 +28,7 @@ pub(super) enum Hide {
 }
 
 impl Reader<'_> {
-    pub(super) fn text(&self, at: &At, node: &Node, hide: Hide) -> Read<String> {
+    pub(super) fn text(&self, at: &At, node: &Node, hide: Hide) -> ReadResult<String> {
         let Raw::Text(written) = &node.value else {
             let mut wrong = self.wrong_type(at, node, |language| tr!(language, "text", "文字列"));
             wrong.hint = Some(Text::from(words("put it in quotes", "引用符で囲んでください")))
@@ -73,7 +74,7 @@ impl Reader<'_> {
         Some(wrong(node, message, Some(hint)))
     }
 
-    pub(super) fn in_form(&self, at: &At, node: &Node, form: Form, hide: Hide) -> Read<String> {
+    pub(super) fn in_form(&self, at: &At, node: &Node, form: Form, hide: Hide) -> ReadResult<String> {
         if let Some(wrong) = self.empty(at, node).filter(|_| !(form.holds)("")) {
             return Err(wrong);
         }
@@ -118,7 +119,7 @@ impl Reader<'_> {
         node: &Node,
         (form, range): (Form, Range<u64>),
         hide: Hide,
-    ) -> Read<Vec<String>> {
+    ) -> ReadResult<Vec<String>> {
         let shown = &at.shown;
         let nodes = match &node.value {
             Raw::Null => return Ok(Vec::new()),
@@ -128,8 +129,10 @@ impl Reader<'_> {
                 let open = hide == Hide::No || named;
                 let quoted = self.source.quote(text);
                 // Each word of a command is an item of its own.
-                let quoted = if matches!(at.key.name(), "token_command" | "command") {
-                    arguments_of(&quoted).join("\", \"")
+                let quoted = if at.key.is_command() {
+                    // In the list each stands in double quotes.
+                    let escaped = |word: String| word.replace('\\', "\\\\").replace('"', "\\\"");
+                    arguments::split(&quoted).into_iter().map(escaped).collect::<Vec<_>>().join("\", \"")
                 } else {
                     quoted
                 };
@@ -182,7 +185,8 @@ impl Reader<'_> {
     fn secret_argument(&self, at: &At, node: &Node) -> Option<Wrong> {
         let Raw::Text(written) = &node.value else { return None };
         let is_command = at.key.path.starts_with("agents.") && at.key.name() == "command";
-        let (start, name) = variables_of(written).find(|(_, name)| is_command && is_name_of_secret(name))?;
+        let (start, name) =
+            variables_of(written).find(|(_, name)| is_command && arguments::is_name_of_secret(name))?;
         let shown = if is_plain_variable(name) { name } else { HIDDEN };
         let message = text!(
             "`${{{shown}}}` looks like a secret, and every user of the machine can read the arguments of a program",
@@ -195,7 +199,7 @@ impl Reader<'_> {
         Some(Wrong { spot: self.inside(node, start, name.len() + 3), message, hint: Some(hint) })
     }
 
-    pub(super) fn path(&self, at: &At, node: &Node) -> Read<PathBuf> {
+    pub(super) fn path(&self, at: &At, node: &Node) -> ReadResult<PathBuf> {
         let text = self.text(at, node, Hide::No)?;
         if text.trim().is_empty() {
             return Err(wrong(node, text!("`{}` is an empty path", "`{}` のパスが空です", at.shown), None));
@@ -203,7 +207,7 @@ impl Reader<'_> {
         Ok(self.folder.join(text))
     }
 
-    pub(super) fn paths(&self, at: &At, node: &Node) -> Read<Vec<PathBuf>> {
+    pub(super) fn paths(&self, at: &At, node: &Node) -> ReadResult<Vec<PathBuf>> {
         let paths = |language| tr!(language, "a list of paths", "パスのリスト");
         match &node.value {
             Raw::Null => Ok(Vec::new()),
@@ -324,31 +328,6 @@ fn every(at: &At, form: Form, text: &str) -> Option<Text> {
     (form.holds)(&meant).then(|| text!("write `{meant}`", "`{meant}` と書いてください"))
 }
 
-/// The words of a command line, as a shell would cut it; what is in quotes is one.
-fn arguments_of(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let (mut word, mut is_open, mut quote) = (String::new(), false, None);
-    for letter in line.chars() {
-        match (letter, quote) {
-            (_, Some(open)) if letter == open => quote = None,
-            (_, Some(_)) => word.push(letter),
-            ('"' | '\'', None) => (quote, is_open) = (Some(letter), true),
-            (_, None) if letter.is_whitespace() => {
-                if is_open || !word.is_empty() {
-                    words.push(std::mem::take(&mut word));
-                }
-                is_open = false;
-            }
-            (_, None) => word.push(letter),
-        }
-    }
-    if is_open || !word.is_empty() {
-        words.push(word);
-    }
-    // In the list each stands in double quotes.
-    words.into_iter().map(|word| word.replace('\\', "\\\\").replace('"', "\\\"")).collect()
-}
-
 /// The variables of a text, each with the place of its `${`.
 fn variables_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.match_indices("${").filter_map(|(at, _)| {
@@ -356,15 +335,6 @@ fn variables_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
         let inside = text.get(at + 2..)?.split(['}', ':']).next()?;
         (!is_plain_text && is_name(inside)).then_some((at, inside))
     })
-}
-
-/// Whether a variable is called like a secret.
-fn is_name_of_secret(name: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PAT", "CREDENTIAL",
-        "CREDENTIALS", "AUTH", "BEARER", "COOKIE",
-    ];
-    name.to_ascii_uppercase().split('_').any(|word| WORDS.contains(&word))
 }
 
 /// Counts line breaks, including the one after the text.

@@ -1,6 +1,7 @@
 //! The differences of a config from the defaults.
 
 use super::{KEYS, Key, Placeholder, Shape, Value};
+use crate::arguments;
 use crate::config::{Config, Language};
 use crate::source::{printable, safe};
 
@@ -65,7 +66,10 @@ fn of_word(key: &Key, stand: &Placeholder, config: &Config, language: Language) 
 }
 
 fn of_key(key: &Key, config: &Config, entry: &str, language: Language) -> Option<Difference> {
-    let (value, default) = (key.get(config, entry)?, key.default_value()?);
+    let (mut value, default) = (key.get(config, entry)?, key.default_value()?);
+    if let (true, Value::Texts(words)) = (key.is_command(), &mut value) {
+        *words = arguments::shown(words);
+    }
     let refined = key.name() == "preset" && value == Value::Off;
     (value != default && !refined).then(|| Difference {
         path: key.path_in(&safe(entry)),

@@ -27,6 +27,11 @@ impl Key {
             .filter(|_| !self.is_required())
     }
 
+    /// Whether it is a program with its arguments.
+    pub(crate) fn is_command(&self) -> bool {
+        matches!(self.name(), "command" | "token_command")
+    }
+
     /// A value of this key for people: an unset key is not always `off`.
     pub(crate) fn say(&self, value: &Value, language: Language) -> String {
         match value {

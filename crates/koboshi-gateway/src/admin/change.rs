@@ -125,7 +125,7 @@ pub(super) enum CooldownAction {
 
 /// The result of an order.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Changed {
+pub(super) struct ChangeResult {
     /// The key as it was asked for.
     key: String,
     /// There was something to end, or a cooldown began.
@@ -148,10 +148,10 @@ pub(super) struct ChangedKey {
 
 /// Ends the cooldown of a key, or begins one.
 #[utoipa::path(post, path = super::paths::COOLDOWNS, tag = "targets", request_body = CooldownOrder,
-    responses((status = 200, description = "The keys as they are now", body = Changed),
+    responses((status = 200, description = "The keys as they are now", body = ChangeResult),
               (status = 400, description = "Not a valid key, or no time in the future"),
               (status = 404, description = "No target has this key")))]
-pub(super) fn cooldowns(request: &AdminRequest<'_>, order: &CooldownOrder) -> Result<Changed, Refusal> {
+pub(super) fn cooldowns(request: &AdminRequest<'_>, order: &CooldownOrder) -> Result<ChangeResult, Refusal> {
     let asked: ScopeKey = order.key.parse().map_err(|_| Refusal::scope_key(&order.key))?;
     let state = &request.core.state;
     let wall = state.wall();
@@ -172,7 +172,7 @@ pub(super) fn cooldowns(request: &AdminRequest<'_>, order: &CooldownOrder) -> Re
         let rest = state.ledger.cooldown(&key).and_then(|cooldown| rest_view(&key, &cooldown, wall));
         changes.push(ChangedKey { key: key.to_string(), changed, rest });
     }
-    Ok(Changed {
+    Ok(ChangeResult {
         key: asked.to_string(),
         changed: changes.iter().any(|one| one.changed),
         rest: changes.first().and_then(|one| one.rest.clone()),

@@ -31,7 +31,7 @@ pub(super) async fn check(request: &AdminRequest<'_>) -> Result<Value, Refusal> 
 
 /// How a reload ended.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Reloaded {
+pub(super) struct ReloadResult {
     /// `in_use`, `unchanged`, `refused`, or `pending` where it takes longer.
     outcome: &'static str,
     /// Why it was refused.
@@ -41,8 +41,8 @@ pub(super) struct Reloaded {
 
 /// Reads the config again.
 #[utoipa::path(post, path = super::paths::RELOAD, tag = "config",
-    responses((status = 200, description = "Whether the new config is in use", body = Reloaded)))]
-pub(super) async fn reload(request: &AdminRequest<'_>) -> Result<Reloaded, Refusal> {
+    responses((status = 200, description = "Whether the new config is in use", body = ReloadResult)))]
+pub(super) async fn reload(request: &AdminRequest<'_>) -> Result<ReloadResult, Refusal> {
     let state = &request.core.state;
     let before = state.reloadings();
     note(request, "reload", "a reload of the config was ordered by an operator".to_owned());
@@ -53,14 +53,14 @@ pub(super) async fn reload(request: &AdminRequest<'_>) -> Result<Reloaded, Refus
     }
     let last = state.last_reloading().filter(|_| state.reloadings() != before);
     Ok(match last {
-        None => Reloaded { outcome: "pending", why: None, at: None },
+        None => ReloadResult { outcome: "pending", why: None, at: None },
         Some((at, how)) => {
             let why = if let crate::shared::host::Reloading::Refused(why) = &how {
                 Some(why.clone())
             } else {
                 None
             };
-            Reloaded { outcome: how.name(), why, at: Some(at) }
+            ReloadResult { outcome: how.name(), why, at: Some(at) }
         }
     })
 }

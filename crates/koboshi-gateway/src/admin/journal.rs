@@ -88,22 +88,22 @@ pub(super) enum JournalAction {
 
 /// The result of a prune.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Pruned {
+pub(super) struct PruneResult {
     forgotten: u64,
 }
 
 /// Deletes entries beyond what the config keeps.
 #[utoipa::path(post, path = super::paths::JOURNAL, tag = "journal", request_body = JournalOrder,
-    responses((status = 200, description = "How many were forgotten", body = Pruned),
+    responses((status = 200, description = "How many were forgotten", body = PruneResult),
               (status = 503, description = "The store cannot be written now")))]
-pub(super) async fn prune(request: &AdminRequest<'_>, _order: &JournalOrder) -> Result<Pruned, Refusal> {
+pub(super) async fn prune(request: &AdminRequest<'_>, _order: &JournalOrder) -> Result<PruneResult, Refusal> {
     let state = &request.core.state;
     let (keep, now) = (retention(&request.plan.config.store), state.wall());
     let forgotten = request.ask_store(move |ledger, store| {
         let _ = ledger.flush(FLUSH_TIMEOUT);
         store.prune(&keep, now)
     });
-    Ok(Pruned { forgotten: forgotten.await? })
+    Ok(PruneResult { forgotten: forgotten.await? })
 }
 
 /// Parses the query of an address.

@@ -10,6 +10,7 @@
 pub(crate) mod known;
 pub(crate) mod presence;
 pub(crate) mod remote;
+pub(crate) mod report_thread;
 
 mod access;
 mod agents;

@@ -5,8 +5,7 @@
 //! them, because a store may block; only what operators see depends on it, and a stop waits for it only briefly. When two gateways start at
 //! the same moment, one name may be missing from the list until its next report.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -19,8 +18,8 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::admin::known::KnownKeys;
+use crate::admin::report_thread::{Report, ReportThread};
 use crate::route::plan::Plan;
-use crate::shared::panics::{caught, despite_panics};
 use crate::shared::state::SharedState;
 
 /// How often a gateway checks whether its targets changed.
@@ -44,8 +43,6 @@ const RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 const MAX_GATEWAYS: usize = 1_200;
 
 const LIST: &str = "gateways";
-const FAILED: &str = "the thread that reports this gateway to its store failed and goes on";
-
 /// A gateway, as it reported to its store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Presence {
@@ -149,52 +146,10 @@ fn write(store: &dyn Store, id: &str, what: &impl Serialize, now: Timestamp) -> 
     store.note_put(id, &body, RETENTION, now)
 }
 
-/// Reports until it is dropped.
-pub(crate) struct Reports {
-    stop: Option<SyncSender<()>>,
-    /// Receives when the last report is made.
-    ended: Mutex<Receiver<()>>,
-}
-
-impl Reports {
-    /// Begins to report. Waits a moment for the first report, so that a caller that learns that the gateway listens finds it in the store.
-    pub(crate) fn start(state: &Arc<SharedState>, address: String) -> std::io::Result<Self> {
-        let (stop, stopped) = sync_channel::<()>(1);
-        let (first, reported) = sync_channel::<()>(1);
-        let (end, ended) = sync_channel::<()>(1);
-        let mut reporter = Reporter::new(Arc::clone(state), address);
-        std::thread::Builder::new().name("koboshi-presence".to_owned()).spawn(move || {
-            let state = Arc::clone(&reporter.state);
-            despite_panics(&state.log, FAILED, || {
-                reporter.tick();
-                // The start may have stopped waiting.
-                let _ = first.try_send(());
-                while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(TICK) {
-                    reporter.tick();
-                }
-                true
-            });
-            let _ = caught(&state.log, FAILED, || reporter.end());
-            drop(state);
-            // Release the state first: the waiting caller may want the store for itself.
-            drop(reporter);
-            let _ = end.try_send(());
-        })?;
-        let _ = reported.recv_timeout(FIRST_REPORT_TIMEOUT);
-        Ok(Self { stop: Some(stop), ended: Mutex::new(ended) })
-    }
-
-    /// Begins to report that the gateway has stopped.
-    pub(crate) fn close(&mut self) {
-        drop(self.stop.take());
-    }
-
-    /// Waits at most this long for that report, also if the store hangs.
-    pub(crate) fn finish(&mut self, timeout: Duration) {
-        self.close();
-        let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let _ = ended.recv_timeout(timeout);
-    }
+/// Begins to report. Waits a moment for the first report, so that a caller that learns that the gateway listens finds it in the store.
+pub(crate) fn report(state: &Arc<SharedState>, address: String) -> std::io::Result<ReportThread> {
+    let reporter = Reporter::new(Arc::clone(state), address);
+    ReportThread::start("koboshi-presence", TICK, FIRST_REPORT_TIMEOUT, reporter)
 }
 
 /// A few digits of the config in force, without what differs between machines. A key with its default adds nothing, so that another release,
@@ -272,6 +227,35 @@ struct Reporter {
     ticks: u32,
 }
 
+impl Report for Reporter {
+    const FAILED: &'static str = "the thread that reports this gateway to its store failed and goes on";
+
+    fn state(&self) -> &Arc<SharedState> {
+        &self.state
+    }
+
+    fn tick(&mut self) {
+        // An unreachable store is reported elsewhere; the next tick tries again.
+        if self.is_other() && self.write_known().is_err() {
+            self.checked = None;
+        }
+        if self.ticks == 0 && self.report().is_err() {
+            return;
+        }
+        if self.ticks.is_multiple_of(TICKS_PER_COUNT) && self.count(self.ticks == 0).is_err() {
+            // Gateways that are gone are counted at the next report at the latest.
+            self.counted.clear();
+        }
+        self.ticks = (self.ticks + 1) % TICKS_PER_REPORT;
+    }
+
+    fn end(&mut self) {
+        self.presence.stopped = true;
+        // If the store is unreachable, the gateway stays listed as one that stopped reporting.
+        let _ = self.report();
+    }
+}
+
 impl Reporter {
     fn new(state: Arc<SharedState>, address: String) -> Self {
         let now = state.wall();
@@ -293,21 +277,6 @@ impl Reporter {
             skipped: 0,
             ticks: 0,
         }
-    }
-
-    fn tick(&mut self) {
-        // An unreachable store is reported elsewhere; the next tick tries again.
-        if self.is_other() && self.write_known().is_err() {
-            self.checked = None;
-        }
-        if self.ticks == 0 && self.report().is_err() {
-            return;
-        }
-        if self.ticks.is_multiple_of(TICKS_PER_COUNT) && self.count(self.ticks == 0).is_err() {
-            // Gateways that are gone are counted at the next report at the latest.
-            self.counted.clear();
-        }
-        self.ticks = (self.ticks + 1) % TICKS_PER_REPORT;
     }
 
     /// Whether there may be other targets than at the last check.
@@ -390,12 +359,6 @@ impl Reporter {
             write(store, &known_by, &self.known, now)?;
         }
         write(store, &of(&self.presence.node), &self.presence, now)
-    }
-
-    fn end(&mut self) {
-        self.presence.stopped = true;
-        // If the store is unreachable, the gateway stays listed as one that stopped reporting.
-        let _ = self.report();
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use koboshi::spend::{Amount, Period, Spent};
+use koboshi::spend::{Amount, Period, SpentAmounts};
 use koboshi_config::Config;
 use koboshi_store::{Store, StoreError, UsageCounts, UsageRow};
 use serde::{Deserialize, Serialize};
@@ -217,7 +217,7 @@ fn budgets(
     let all = store.usage().spent(month, today)?;
     let of_key = |(name, key): (&String, &koboshi_config::gateway::ClientKey)| {
         let spent = all.iter().find(|one| one.key == *name);
-        let spent = spent.map_or_else(Spent::default, |one| Spent {
+        let spent = spent.map_or_else(SpentAmounts::default, |one| SpentAmounts {
             day: Amount::of_parts(one.day),
             month: Amount::of_parts(one.all),
         });

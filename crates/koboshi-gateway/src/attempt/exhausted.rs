@@ -9,7 +9,7 @@
 
 use jiff::Timestamp;
 use koboshi::breaker::Mode;
-use koboshi::call::{End, Failed};
+use koboshi::call::{End, FailedAttempt};
 use koboshi::fault::{Fault, Kind, Sub};
 use koboshi::key::ScopeKey;
 use koboshi::time::Moment;
@@ -24,7 +24,7 @@ use crate::route::target::Target;
 pub(crate) struct JourneyEnd {
     /// The fault for the client.
     pub(crate) fault: Box<Fault>,
-    pub(crate) failed: Vec<Failed>,
+    pub(crate) failed: Vec<FailedAttempt>,
     /// When the fault ends, as stated or decided. A time and not a length: a length would be counted from another moment each time it is
     /// passed on.
     pub(crate) until: Option<Timestamp>,
@@ -59,7 +59,7 @@ impl JourneyEnd {
     }
 
     /// With this fault, after these.
-    fn after(fault: Box<Fault>, failed: Vec<Failed>) -> Self {
+    fn after(fault: Box<Fault>, failed: Vec<FailedAttempt>) -> Self {
         let until = fault.until();
         Self { fault, failed, until, untried: false, rests: false, parked: None, fields: None, chain: None }
     }
@@ -115,7 +115,7 @@ impl Journey<'_> {
         let mut ended = self.give_up(fault);
         let mut other = Box::new(Fault::of(Kind::ResponseInvalid, "gateway.differs"));
         (other.sub, other.status) = (Some(Sub::Differs), Some(200));
-        ended.failed.push(Failed { target: place, fault: other });
+        ended.failed.push(FailedAttempt { target: place, fault: other });
         ended
     }
 
@@ -153,7 +153,7 @@ impl Journey<'_> {
     }
 
     /// The last fault where it concerns this request alone, else the chain's.
-    fn failure_after(&self, last: Box<Fault>, failed: Vec<Failed>, now: Moment) -> JourneyEnd {
+    fn failure_after(&self, last: Box<Fault>, failed: Vec<FailedAttempt>, now: Moment) -> JourneyEnd {
         let is_of_request = !last.advice.other || now >= self.context.deadline;
         let ended = if is_of_request || !self.counts_against_health {
             JourneyEnd::after(last, failed)
@@ -169,7 +169,7 @@ impl Journey<'_> {
     }
 
     /// The fault of the chain that ends soonest.
-    fn of_chain(&self, failed: &[Failed], now: Moment) -> Option<JourneyEnd> {
+    fn of_chain(&self, failed: &[FailedAttempt], now: Moment) -> Option<JourneyEnd> {
         let wall = self.core.state.wall();
         let places = self.targets.iter().enumerate();
         let whys: Vec<TargetFailure> =
@@ -212,7 +212,7 @@ impl Journey<'_> {
         &self,
         place: usize,
         target: &Target,
-        failed: &[Failed],
+        failed: &[FailedAttempt],
         now: Moment,
         wall: Timestamp,
     ) -> Option<TargetFailure> {

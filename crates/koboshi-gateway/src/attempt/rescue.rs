@@ -9,7 +9,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use koboshi::call::Failed;
+use koboshi::call::FailedAttempt;
 use koboshi_store::EntryKind;
 use serde_json::json;
 
@@ -26,7 +26,7 @@ pub(crate) fn note(
     context: &RequestContext,
     targets: &[Arc<Target>],
     place: usize,
-    failed: &[Failed],
+    failed: &[FailedAttempt],
 ) {
     let (Some(target), Some(first)) = (targets.get(place), targets.first()) else { return };
     state.meters.survived.inc();

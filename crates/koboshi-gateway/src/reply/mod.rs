@@ -17,7 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use jiff::Timestamp;
-use koboshi::call::Failed;
+use koboshi::call::FailedAttempt;
 use koboshi::fault::{Fault, Kind, Origin, Scope, Sub};
 use koboshi_report::phrase::Lang;
 use koboshi_wire::Dialect;
@@ -341,7 +341,7 @@ fn write(
 }
 
 /// One attempt for the list: what failed where, without the provider's message.
-fn tried(plan: &Plan, targets: &[std::sync::Arc<Target>], failed: &Failed) -> Value {
+fn tried(plan: &Plan, targets: &[std::sync::Arc<Target>], failed: &FailedAttempt) -> Value {
     let fault = &failed.fault;
     json!({
         "target": targets.get(failed.target).map(|target| &*target.name),

@@ -29,7 +29,7 @@ use crate::shared::state::SharedState;
 const MAX_SHOWN: usize = 120;
 /// How many names of agents are shown.
 const MAX_AGENTS: usize = 20;
-/// A misspelt name is compared with so many routes.
+/// A misspelt name is compared with at most this number of routes.
 const MAX_COMPARED: usize = 1000;
 /// The reason where no route, no provider or no key exists.
 const NO_PROVIDER: &str = "no-provider";
@@ -605,9 +605,12 @@ mod tests {
             (IntakeError::Missing("model"), "{}"),
             (IntakeError::NoRole { list: "messages", index: 0 }, "{}"),
             (IntakeError::NotObject { list: "messages", index: 0 }, "{}"),
-            (IntakeError::WrongType { param: "stream", expected: koboshi_wire::Expected::TrueOrFalse }, "{}"),
-            (IntakeError::WrongType { param: "n", expected: koboshi_wire::Expected::Count }, "{}"),
-            (IntakeError::WrongType { param: "top_p", expected: koboshi_wire::Expected::Level }, "{}"),
+            (
+                IntakeError::WrongType { param: "stream", expected: koboshi_wire::FieldForm::TrueOrFalse },
+                "{}",
+            ),
+            (IntakeError::WrongType { param: "n", expected: koboshi_wire::FieldForm::Count }, "{}"),
+            (IntakeError::WrongType { param: "top_p", expected: koboshi_wire::FieldForm::Level }, "{}"),
         ] {
             all.push(Refusal::body(&text, body.as_bytes()));
         }

@@ -290,7 +290,7 @@ fn is_on_this_machine(plan: &Plan, context: &RequestContext) -> bool {
     context.is_local && plan.config.serve.is_loopback()
 }
 
-/// Whether the reader wants to know whose fault it is. What the client can mend is told in the provider's own words.
+/// Whether the reader wants to know whose fault it is. What the client can mend is explained in the provider's own words.
 fn is_of_provider(fault: &Fault) -> bool {
     // A path that a provider does not have is written in the config, and not by the client.
     fault.sub == Some(Sub::Path)

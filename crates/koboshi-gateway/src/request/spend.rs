@@ -4,7 +4,7 @@ use crate::reply::refusal::Refusal;
 use crate::route::plan::{Plan, Route};
 use crate::shared::context::RequestContext;
 use crate::shared::core_state::CoreState;
-use crate::shared::spend::Denied;
+use crate::shared::spend::SpendRefusal;
 
 /// Counts the request for its key, or says why it may not be made.
 pub(crate) fn admit(
@@ -29,11 +29,11 @@ pub(crate) fn admit(
     core.state.spending.admit(&context.key, context.wall).map_err(|denied| {
         let wait = |until: jiff::Timestamp| until.duration_since(context.wall).unsigned_abs();
         match denied {
-            Denied::Budget(over, until) => {
+            SpendRefusal::Budget(over, until) => {
                 let zone = core.state.spend_zone(plan);
                 Refusal::budget(&over, &plan.config.spend.currency, &until.to_zoned(zone), wait(until))
             }
-            Denied::Rate(rate, until) => Refusal::rate(rate, wait(until)),
+            SpendRefusal::Rate(rate, until) => Refusal::rate(rate, wait(until)),
         }
     })
 }

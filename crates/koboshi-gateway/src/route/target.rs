@@ -72,7 +72,7 @@ pub(crate) struct Target {
     absent_until: AtomicU64,
     /// When rate-limit headers were last evaluated.
     learned: AtomicU64,
-    /// The newest opening of another node's breaker that its own breaker was told of, in milliseconds of Unix time.
+    /// The newest opening of another node's breaker that its own breaker has taken into account, in milliseconds of Unix time.
     hinted: AtomicI64,
     /// When the last order of an operator that its breaker obeys was given, in milliseconds of Unix time.
     ordered: AtomicI64,

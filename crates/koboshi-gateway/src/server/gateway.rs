@@ -19,8 +19,9 @@ use tokio::runtime::Builder;
 use tokio::sync::watch;
 
 use crate::admin::known::KnownKeys;
-use crate::admin::presence::Reports;
-use crate::admin::spend_reports::SpendReports;
+use crate::admin::presence;
+use crate::admin::report_thread::ReportThread;
+use crate::admin::spend_reports;
 use crate::http::upstream::tls_config;
 use crate::observe::error_log::RotatingFile;
 use crate::observe::log::{Level, Log};
@@ -176,8 +177,8 @@ pub struct Gateway {
     lookup: Lookup,
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
-    reports: Reports,
-    spending: SpendReports,
+    reports: ReportThread,
+    spending: ReportThread,
     /// Where clients use TLS.
     certificate: Option<Arc<Certificate>>,
     _watch: Option<CertificateWatch>,
@@ -260,8 +261,8 @@ impl Gateway {
         let cores = cores.map_err(StartError::Threads)?;
         let watch = |of: &Arc<Certificate>| CertificateWatch::start(Arc::clone(of), state.log.clone());
         let watch = certificate.as_ref().map(watch).transpose().map_err(StartError::Threads)?;
-        let reports = Reports::start(&state, address.to_string()).map_err(StartError::Threads)?;
-        let spending = SpendReports::start(&state).map_err(StartError::Threads)?;
+        let reports = presence::report(&state, address.to_string()).map_err(StartError::Threads)?;
+        let spending = spend_reports::report(&state).map_err(StartError::Threads)?;
         let thread = std::thread::Builder::new()
             .name("koboshi-accept".to_owned())
             .spawn(move || {
@@ -436,7 +437,7 @@ impl Drop for Gateway {
 }
 
 /// Writes what waits for the store. Each part has its own thread, so they write at the same time; a store that hangs is not waited for.
-fn write_last(state: &SharedState, reports: &mut Reports, spending: &mut SpendReports) {
+fn write_last(state: &SharedState, reports: &mut ReportThread, spending: &mut ReportThread) {
     let until = state.now().after(FINAL_WRITE_TIMEOUT);
     let left = || until.since(state.now());
     reports.close();

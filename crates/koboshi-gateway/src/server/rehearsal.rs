@@ -6,13 +6,13 @@
 //!                                                      (never a socket)
 //! ```
 //!
-//! - **Nothing leaves the process.** There is no listener, every send goes to the script, and what would ask somebody for a token, read a key
+//! - **Nothing leaves the process.** There is no listener, every send goes to the script, and what would ask another server for a token, read a key
 //!   or send traces is taken out of the config first.
 //! - **Time is virtual.** The runtime's clock stands still while there is something to do, and jumps to the next timer when there is nothing
 //!   (tokio's paused clock); [`replace_system_clock`] makes everything else read that clock. Both are for the whole process, so a process that
 //!   has made a [`Rehearsal`] must not serve. A timer must not wait for another thread, or it would pass at once: requests of a rehearsal
 //!   meet no socket, no name to resolve and no large core.
-//! - **Each play begins anew**: breakers, cooldowns and limits of the play before are forgotten.
+//! - **Each play begins without history**: breakers, cooldowns and limits of the play before are forgotten.
 //!
 //! It does not judge what a client got.
 

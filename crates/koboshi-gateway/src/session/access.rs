@@ -125,7 +125,7 @@ pub(crate) async fn begin_plain(
     begin(core, upgrade, access, None).await
 }
 
-/// A new session. Its tab, which may have no name, gets a token to come back with; without a tab nobody comes back.
+/// A new session. Its tab, which may have no name, gets a token to come back with; without a tab no client comes back.
 async fn begin(
     core: &CoreState,
     upgrade: &Upgrade,

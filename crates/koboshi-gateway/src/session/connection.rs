@@ -40,7 +40,7 @@ pub(crate) enum End {
     Gone,
     /// It is closed with this code.
     Close(CloseCode),
-    /// The same, and the client is told why.
+    /// The same, and the client gets the reason.
     Tell(Box<Problem>),
 }
 

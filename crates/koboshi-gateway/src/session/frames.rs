@@ -30,7 +30,7 @@ impl CloseCode {
     pub(crate) const TOO_MANY: Self = Self(4529);
 }
 
-/// What one connection is told is wrong.
+/// The errors that one connection gets.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) kind: Kind,

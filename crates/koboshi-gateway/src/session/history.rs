@@ -1,4 +1,4 @@
-//! What the model is told of a conversation: the transcript as the messages of a chat request.
+//! What the model gets of a conversation: the transcript as the messages of a chat request.
 //!
 //! The text of an answer is cut where it called tools: each part is one message with its calls, and the results follow it. A call without a
 //! result says so, because providers refuse a call that nothing answers, and the model must know.
@@ -6,7 +6,7 @@
 use koboshi::session::{Call, Log, Message, Role, ToolState, TurnSpec, cut};
 use serde_json::{Value, json};
 
-/// What the model is told where a tool's result is not there.
+/// What the model gets where a tool's result is not there.
 const UNKNOWN: &str =
     "The result of this call is unknown: the tool may or may not have run. Do not assume either.";
 const EXPIRED: &str = "No result came in time. The tool may not have run.";
@@ -50,7 +50,7 @@ fn answer(messages: &mut Vec<Value>, message: &Message) {
     segments(messages, message.content.as_str().unwrap_or_default(), &message.calls, false);
 }
 
-/// An answer, part by part. Of one that is being written only the parts before its calls are told: what comes after them is written again.
+/// An answer, part by part. Of one that is being written only the parts before its calls are included: what comes after them is written again.
 fn segments(messages: &mut Vec<Value>, text: &str, calls: &[Call], is_open: bool) {
     let mut begin = 0;
     let mut rest = calls;

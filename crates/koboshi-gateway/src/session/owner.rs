@@ -111,7 +111,7 @@ struct Left {
     has_lost: bool,
 }
 
-/// Serves orders, and takes the session anew where something is left to do.
+/// Serves orders, and takes the session again where something remains to be done.
 async fn serve_until_done(
     core: &Rc<CoreState>,
     live: &Arc<LiveSession>,
@@ -178,7 +178,7 @@ fn reply_not_saved(core: &CoreState, live: &LiveSession, command: &Command) {
 }
 
 /// Deletes a session for everyone, also where another process owns it: that owner learns it from its next write. A store that is away is asked until it has
-/// done it; the tabs are not told before. A process that ends before that leaves it to the client, which gives the order again.
+/// done it; the tabs learn of it only then. A process that ends before that leaves it to the client, which gives the order again.
 async fn forget(core: &CoreState, live: &LiveSession) {
     let state = &core.state;
     loop {
@@ -245,7 +245,7 @@ struct Owner<'o> {
     deadlines: HashMap<String, Instant>,
     /// Tabs whose connections are gone, and since when.
     gone: HashMap<String, Instant>,
-    /// Tabs at other processes: where, and when that was heard last.
+    /// Tabs at other processes: where, and the time of the last report.
     elsewhere: HashMap<String, (String, Instant)>,
     detached: Option<Instant>,
     thought: u64,

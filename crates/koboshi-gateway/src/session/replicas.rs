@@ -31,7 +31,7 @@ const BREATH: Duration = Duration::from_millis(5);
 const PRUNE: Duration = Duration::from_secs(60);
 /// How often lost owners are looked for.
 const SCAN: Duration = Duration::from_secs(1);
-/// How often it is looked whether an owner elsewhere must be told of tabs that came or went.
+/// How often the worker checks whether an owner elsewhere needs a report of tabs that came or went.
 const TELL: Duration = Duration::from_millis(500);
 /// A session is taken over so soon after its owner was lost: the lease, the look for lost ones, and the store's patience for it.
 const _: () = assert!(LEASE.as_millis() + SCAN.as_millis() + LOOK.as_millis() < 12_000);

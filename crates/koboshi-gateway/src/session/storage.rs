@@ -106,8 +106,8 @@ pub(crate) async fn refresh(state: &SharedState, live: &Arc<LiveSession>) {
     let _ = refresh_from(state, live, false).await;
 }
 
-/// The same, asked by the task that owned the session until now. Says whether the store has lost what is known here: nobody else has taken the
-/// session then, because whoever does begins a new epoch.
+/// The same, asked by the task that owned the session until now. Says whether the store has lost what is known here: no other process has taken the
+/// session then, because one that does begins a new epoch.
 pub(crate) async fn refresh_from(state: &SharedState, live: &Arc<LiveSession>, was_owner: bool) -> bool {
     let (id, after) = (live.id.clone(), live.log().seq());
     let wall = state.wall();

@@ -97,7 +97,7 @@ impl Ticket {
         }
         let name = format!("ticket:{}", hash(secret));
         let Some(body) = store.note_get(&name, now)? else { return Ok(None) };
-        // Of several takers one is told that it was there.
+        // Of several takers one gets it.
         if !store.note_delete(&name)? {
             return Ok(None);
         }

@@ -1,6 +1,6 @@
 //! The handshake of WebSocket, as an answer of the gateway's own HTTP.
 //!
-//! The upgrade is accepted and a refusal told in-band, because browsers hide what a refused handshake says. Exceptions are what must not
+//! The upgrade is accepted and a refusal sent in-band, because browsers hide what a refused handshake says. Exceptions are what must not
 //! become a connection at all: a page of another origin (refused by the edge), and something that is no handshake.
 
 use base64::Engine as _;

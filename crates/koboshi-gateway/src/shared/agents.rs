@@ -74,7 +74,7 @@ pub enum AgentsError {
     Unknown(Vec<String>),
     /// It has several projects, and one must be named.
     Project(Vec<String>),
-    /// There is no such run; so many are kept.
+    /// There is no such run; this is how many are kept.
     Run(usize),
     /// A parameter cannot be read.
     Parameter(&'static str),

@@ -216,7 +216,7 @@ impl AttemptGuard {
             (_, Some(usage)) if self.is_final || is_whole => {
                 AttemptUsage { usage, is_estimated: false, is_lost }
             }
-            // A beginning: the provider goes on counting until it notices that nobody reads.
+            // A beginning: the provider goes on counting until it notices that the reader is gone.
             (_, Some(usage)) => {
                 let usage = Usage { output: usage.output.max(self.tokens), ..usage };
                 AttemptUsage { usage, is_estimated: true, is_lost }

@@ -1,7 +1,7 @@
 //! What an operator's next command needs to reach this gateway, and the name of its config.
 //!
 //! A command that a text advises must work as it is printed. `koboshi resume` reads the store of this user, so a gateway with another
-//! store names it. Paths are told to programs on the gateway's own machine only.
+//! store names it. Only programs on the gateway's own machine get paths.
 
 use std::net::SocketAddr;
 

@@ -1,6 +1,6 @@
 //! Keys whose rest is about to end or has ended: one request of all gateways goes first, the others follow one by one.
 //!
-//! The core decides ([`Reopening`]); this table has what it must be told. The right to go first is a lease in the store. It is claimed in the
+//! The core decides ([`Reopening`]); this table has its inputs. The right to go first is a lease in the store. It is claimed in the
 //! background before the rest ends, and renewed there; a request reads a flag. A gateway that has the lease and no request for a second gives
 //! it back. Where the store does not say who has it, each gateway lets one of its own go first.
 //!
@@ -61,12 +61,12 @@ struct Entry {
 
 /// The keys by kind: a limit and a cooldown may have the same name.
 #[derive(Default)]
-struct Known {
+struct KeysByKind {
     cooldowns: HashMap<ScopeKey, Entry>,
     limits: HashMap<ScopeKey, Entry>,
 }
 
-impl Known {
+impl KeysByKind {
     fn of(&mut self, kind: RecordKind) -> &mut HashMap<ScopeKey, Entry> {
         if kind == RecordKind::Holds { &mut self.limits } else { &mut self.cooldowns }
     }
@@ -82,7 +82,7 @@ struct Names {
 /// The keys that rest or are about to be used again.
 pub(crate) struct Reopenings {
     ledger: Arc<Ledger>,
-    known: Mutex<Known>,
+    known: Mutex<KeysByKind>,
     /// A request whose keys are not among these takes no lock.
     names: ArcSwap<Names>,
     /// The place of this gateway among those that share the store: its rank and their number.
@@ -92,11 +92,11 @@ pub(crate) struct Reopenings {
 
 /// The policy of the current config.
 pub(crate) fn policy(config: &Config) -> ReopeningPolicy {
-    ReopeningPolicy {
-        stagger: config.gate.stagger,
-        release: config.cooldown.release,
-        max_probe_time: config.cooldown.max_probe_time.min(MAX_FIRST),
-    }
+    ReopeningPolicy::default().with(|policy| {
+        policy.stagger = config.gate.stagger;
+        policy.release = config.cooldown.release;
+        policy.max_probe_time = config.cooldown.max_probe_time.min(MAX_FIRST);
+    })
 }
 
 fn lease(kind: RecordKind, key: &ScopeKey) -> String {
@@ -124,7 +124,7 @@ impl Reopenings {
         Arc::new(made)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, KeysByKind> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -143,7 +143,7 @@ impl Reopenings {
                 && scopes.limits.as_ref().is_some_and(|key| names.limits.contains(key))
     }
 
-    fn show_names(&self, known: &Known) {
+    fn show_names(&self, known: &KeysByKind) {
         let of = |entries: &HashMap<ScopeKey, Entry>| entries.keys().cloned().collect();
         self.names.store(Arc::new(Names { cooldowns: of(&known.cooldowns), limits: of(&known.limits) }));
     }
@@ -262,7 +262,7 @@ impl Reopenings {
     /// wider one is there, so that two gateways never wait for each other.
     fn turn<'s>(
         &self,
-        known: &mut Known,
+        known: &mut KeysByKind,
         scopes: &'s Scopes,
         policy: &ReopeningPolicy,
         latest: Moment,

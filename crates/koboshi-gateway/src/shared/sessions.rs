@@ -64,7 +64,7 @@ pub(crate) struct Command {
 const MAX_WAITING: usize = 8 * 1024 * 1024;
 
 impl Command {
-    /// Nobody's: the last owner was lost, or the store has lost something.
+    /// It has no owner: the last one was lost, or the store has lost something.
     pub(crate) fn recover() -> Self {
         Self {
             client: String::new(),
@@ -109,31 +109,31 @@ pub(crate) struct LiveSession {
     room: Arc<Semaphore>,
     /// The process that owned it when the store was read last.
     holder: Mutex<Option<String>>,
-    /// What the holder was told of the tabs here.
-    told: Mutex<Option<Told>>,
+    /// The last report to the holder about the tabs here.
+    told: Mutex<Option<TabReport>>,
     /// Orders of clients here that were handed to another process, and to which.
-    forwarded: Mutex<VecDeque<Forwarded>>,
+    forwarded: Mutex<VecDeque<ForwardedOrder>>,
     /// The memory has more than the store.
     pub(crate) is_ahead: AtomicBool,
     /// It was deleted.
     pub(crate) is_deleted: AtomicBool,
-    /// Where it is kept if it is for one connection of a client that knows no sessions: nobody comes back to it, so nothing of it is left when that
+    /// Where it is kept if it is for one connection of a client that knows no sessions: no client comes back to it, so nothing of it is left when that
     /// connection and its turn are over.
     own_store: Option<Arc<dyn Store>>,
 }
 
-/// Which tabs of a turn's session are here, as another process was told it.
-struct Told {
+/// Which tabs of a turn's session are here, as this process reported it to another one.
+struct TabReport {
     holder: String,
     turn: u64,
     clients: Vec<String>,
     at: Instant,
 }
 
-/// How often the owner of a session is told which tabs are here.
+/// How often the owner of a session gets a report of the tabs here.
 const TELL_AGAIN: Duration = Duration::from_secs(2);
 
-struct Forwarded {
+struct ForwardedOrder {
     to: String,
     at: Instant,
     command: Command,
@@ -347,7 +347,7 @@ impl LiveSession {
         *lock(&self.holder) = process;
     }
 
-    /// The process that answers its turn, and the tabs here that it is to be told of: they keep its turn and their claims alive. None where it knows.
+    /// The process that answers its turn, and the tabs here that it must know of: they keep its turn and their claims alive. None where it knows.
     pub(crate) fn presence(&self) -> Option<(String, Vec<String>)> {
         let holder = lock(&self.holder).clone()?;
         let turn = self.log().transcript().open.as_ref().map(|open| open.turn)?;
@@ -361,7 +361,8 @@ impl LiveSession {
         if is_known {
             return None;
         }
-        *told = Some(Told { holder: holder.clone(), turn, clients: clients.clone(), at: Instant::now() });
+        *told =
+            Some(TabReport { holder: holder.clone(), turn, clients: clients.clone(), at: Instant::now() });
         Some((holder, clients))
     }
 
@@ -372,7 +373,7 @@ impl LiveSession {
         }
     }
 
-    /// Room for an order of so many bytes, as soon as there is some.
+    /// Room for an order of this size in bytes, as soon as there is some.
     pub(crate) async fn room(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let bytes = u32::try_from(bytes.min(MAX_WAITING)).unwrap_or(0);
         Arc::clone(&self.room).acquire_many_owned(bytes).await.ok()
@@ -382,7 +383,7 @@ impl LiveSession {
     pub(crate) fn keep_forwarded(&self, to: &str, mut command: Command) {
         command.room = None;
         let mut forwarded = lock(&self.forwarded);
-        forwarded.push_back(Forwarded { to: to.to_owned(), at: Instant::now(), command });
+        forwarded.push_back(ForwardedOrder { to: to.to_owned(), at: Instant::now(), command });
         while forwarded.len() > MAX_FORWARDED {
             forwarded.pop_front();
         }

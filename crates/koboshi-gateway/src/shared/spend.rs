@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use koboshi::spend::{Amount, BudgetUse, Period, Price, Spent, Tokens};
+use koboshi::spend::{Amount, BudgetUse, Period, Price, SpentAmounts, Tokens};
 use koboshi_store::{KeyCalls, Store, StoreError, UsageBatch, UsageCounts, UsageKey, UsageRow, minute_of};
 use koboshi_wire::step::Usage;
 
@@ -51,7 +51,7 @@ pub(crate) struct AttemptUsage {
 
 /// Why a key may not ask now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Denied {
+pub(crate) enum SpendRefusal {
     /// Its budget is spent until then.
     Budget(BudgetUse, Timestamp),
     /// It made all the requests of this minute, which ends then.
@@ -70,10 +70,10 @@ pub(crate) struct BudgetNews {
 #[derive(Debug, Default)]
 struct Account {
     /// According to the store.
-    known: Spent,
+    known: SpentAmounts,
     /// Counted here, and not in `known`: in the batch on its way, and after it.
-    sending: Spent,
-    pending: Spent,
+    sending: SpentAmounts,
+    pending: SpentAmounts,
     /// The same for the calls of this minute.
     known_calls: i64,
     sending_calls: i64,
@@ -81,7 +81,7 @@ struct Account {
 }
 
 impl Account {
-    fn spent(&self) -> Spent {
+    fn spent(&self) -> SpentAmounts {
         self.known.plus(self.sending).plus(self.pending)
     }
 
@@ -129,7 +129,7 @@ struct Sums {
     number: u64,
     /// The sums of today that have names of their own.
     named: HashSet<UsageKey>,
-    /// What people were told already.
+    /// What has been reported already.
     told: HashSet<(Arc<str>, Period, Date, bool)>,
 }
 
@@ -165,7 +165,7 @@ impl Spending {
     }
 
     /// Counts a request of this key, or says why it may not be made.
-    pub(crate) fn admit(&self, key: &str, now: Timestamp) -> Result<(), Denied> {
+    pub(crate) fn admit(&self, key: &str, now: Timestamp) -> Result<(), SpendRefusal> {
         if !self.has_limits.load(Ordering::Acquire) {
             return Ok(());
         }
@@ -176,12 +176,12 @@ impl Spending {
         let (today, minute, zone) = (sums.today, sums.minute, sums.zone());
         let account = sums.accounts.entry(Arc::clone(&name)).or_default();
         if let Some(over) = limits.budget.exhausted(account.spent()) {
-            return Err(Denied::Budget(over, over.period.renewal(today, &zone)));
+            return Err(SpendRefusal::Budget(over, over.period.renewal(today, &zone)));
         }
         let Some(rate) = limits.rate else { return Ok(()) };
         if account.calls() >= i64::from(rate) {
             let end = Timestamp::from_second((minute + 1).saturating_mul(60)).unwrap_or(now);
-            return Err(Denied::Rate(rate, end));
+            return Err(SpendRefusal::Rate(rate, end));
         }
         account.pending_calls += 1;
         *sums.pending_calls.entry((name, minute)).or_default() += 1;
@@ -261,7 +261,7 @@ impl Spending {
             for one in spent {
                 if let Some(account) = sums.account(&one.key) {
                     account.known =
-                        Spent { day: Amount::of_parts(one.day), month: Amount::of_parts(one.all) };
+                        SpentAmounts { day: Amount::of_parts(one.day), month: Amount::of_parts(one.all) };
                 }
             }
         }
@@ -276,7 +276,7 @@ impl Spending {
         Ok(())
     }
 
-    /// The budgets of which people were not told yet that little or nothing is left, each once.
+    /// The budgets of which little or nothing is left and no report was made yet, each once.
     pub(crate) fn news(&self, now: Timestamp) -> Vec<BudgetNews> {
         let mut sums = self.lock();
         sums.turn_to(now);
@@ -353,7 +353,7 @@ impl Sums {
     /// Charges a key that has a limit.
     fn charge(&mut self, key: &Arc<str>, cost: Amount) {
         if let Some(account) = self.account(key) {
-            account.pending = account.pending.plus(Spent { day: cost, month: cost });
+            account.pending = account.pending.plus(SpentAmounts { day: cost, month: cost });
         }
     }
 
@@ -476,7 +476,7 @@ mod tests {
         two.sync(&store, true, now).unwrap();
         spend(&two, now);
         let midnight = at("2026-11-18T15:00:00Z");
-        let Err(Denied::Budget(over, until)) = two.admit("laptop", now) else { panic!("it is spent") };
+        let Err(SpendRefusal::Budget(over, until)) = two.admit("laptop", now) else { panic!("it is spent") };
         assert_eq!((over.period, until), (Period::Day, midnight));
         assert_eq!(one.admit("laptop", now), Ok(()), "it does not know yet");
         two.sync(&store, true, now).unwrap();
@@ -485,7 +485,9 @@ mod tests {
         assert_eq!(one.admit("phone", now), Ok(()), "a key without limits");
         assert_eq!(one.admit("laptop", midnight), Ok(()));
         spend(&one, midnight);
-        let Err(Denied::Budget(over, until)) = one.admit("laptop", midnight) else { panic!("the month's") };
+        let Err(SpendRefusal::Budget(over, until)) = one.admit("laptop", midnight) else {
+            panic!("the month's")
+        };
         assert_eq!((over.period, until), (Period::Month, at("2026-11-30T15:00:00Z")));
         one.sync(&store, true, midnight).unwrap();
         assert!(one.admit("laptop", midnight).is_err());
@@ -503,7 +505,7 @@ mod tests {
         one.sync(&store, true, now).unwrap();
         two.sync(&store, true, now).unwrap();
         assert_eq!(two.admit("laptop", now), Ok(()));
-        assert_eq!(two.admit("laptop", now), Err(Denied::Rate(3, at("2026-11-18T12:01:00Z"))));
+        assert_eq!(two.admit("laptop", now), Err(SpendRefusal::Rate(3, at("2026-11-18T12:01:00Z"))));
         assert_eq!(two.admit("laptop", at("2026-11-18T12:01:00Z")), Ok(()));
     }
 

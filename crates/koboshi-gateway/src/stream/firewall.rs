@@ -287,7 +287,7 @@ impl Run<'_> {
             }
         }
         let Some(sentence) = for_user(&state.phrases, self.context.lang, step) else { return };
-        // A call that is given up is told by the error that follows.
+        // The error that follows reports a call that is given up.
         if let Step::Reask(Ask { attempt, max_attempts, .. }) = *step {
             self.context.notify(|| Notice::Reask { line: sentence.clone(), attempt, max_attempts });
         }

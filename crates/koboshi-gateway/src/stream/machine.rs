@@ -23,7 +23,7 @@ use crate::stream::forbidden::mode_after;
 use crate::stream::forward::Outbox;
 use crate::stream::judge::{Answer, AttemptError, too_long};
 use crate::stream::keep_alive::KeepAliveTimer;
-use crate::stream::phase::{AttemptFailure, DeliveredContent, FailureAction, Phase};
+use crate::stream::phase::{AttemptFailure, DeliveredContent, FailureAction, Phase, RewindAction};
 use crate::stream::resume::{Resume, ResumeFrom};
 use crate::stream::run::Run;
 use crate::stream::writer::separate_error;
@@ -190,15 +190,19 @@ impl<'s, 'r> Stream<'s, 'r> {
     fn must_rewind(&self, target: &Target) -> bool {
         let continues =
             self.delivered.refused_at.is_some() || self.delivered.can_resume() && target.prefills();
-        self.phase.is_resuming() && self.run.context.can_rewind() && !continues
+        self.run.context.can_rewind() && !continues
     }
 
     /// The client begins the answer again: it has nothing now.
     fn rewind(&mut self) {
+        let (phase, action) = std::mem::take(&mut self.phase).on_rewind();
+        self.phase = phase;
+        if action == RewindAction::Nothing {
+            return;
+        }
         let kind = self.broken.unwrap_or(Kind::ConnectionClosed);
         self.run.context.notify(|| Notice::Rewind { kind });
         self.run.core.state.meters.recovery("rewound");
-        self.phase = Phase::Held;
         self.delivered = DeliveredContent::default();
     }
 

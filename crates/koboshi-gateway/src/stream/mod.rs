@@ -21,18 +21,19 @@
 //!
 //! # Phases and events
 //!
-//! [`Phase`](phase::Phase) is what the client has, with its data. Its three functions are this table; a test compares them with it.
+//! [`Phase`](phase::Phase) is what the client has, with its data. Its four functions are this table; a test compares them with it.
 //!
-//! | phase \ event | nothing | wait | content | whole | failed, can retry and resume | failed, can retry | failed, final |
-//! |---|---|---|---|---|---|---|---|
-//! | held: no content | skip | buffer | **committed**: commit | **ended**: commit, finish | retry | retry | **ended**: report |
-//! | committed: content of this attempt | skip | buffer | forward | **ended**: finish | **resuming**: retry | **ended**: error frame | **ended**: error frame |
-//! | resuming: content of an earlier attempt | skip | buffer | forward | **ended**: finish | retry | **ended**: error frame | **ended**: error frame |
-//! | ended | skip | skip | skip | nothing | nothing | nothing | nothing |
+//! | phase \ event | nothing | wait | content | whole | failed, can retry and resume | failed, can retry | failed, final | begins again |
+//! |---|---|---|---|---|---|---|---|---|
+//! | held: no content | skip | buffer | **committed**: commit | **ended**: commit, finish | retry | retry | **ended**: report | nothing |
+//! | committed: content of this attempt | skip | buffer | forward | **ended**: finish | **resuming**: retry | **ended**: error frame | **ended**: error frame | nothing |
+//! | resuming: content of an earlier attempt | skip | buffer | forward | **ended**: finish | retry | **ended**: error frame | **ended**: error frame | **held**: rewind |
+//! | ended | skip | skip | skip | nothing | nothing | nothing | nothing | nothing |
 //!
 //! A cell names the next phase where it changes. *Commit* sends the head, the buffer and the frame. *Retry* drops the buffer and asks the next target,
 //! invisibly in `held`. *Report* returns the error to the caller, who may still send another answer; *error frame* sends it in the stream. A
-//! stream can be resumed while the client has only text ([`DeliveredContent`](phase::DeliveredContent)).
+//! stream can be resumed while the client has only text ([`DeliveredContent`](phase::DeliveredContent)), and by a client that can *begin again* (a session's): a target
+//! that cannot continue the text sends the answer from its start, and *rewind* tells the client that it has nothing now.
 
 pub(crate) mod blocks;
 pub(crate) mod decode;

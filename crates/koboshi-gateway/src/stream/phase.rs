@@ -57,7 +57,7 @@ pub(crate) enum WholeAction {
 pub(crate) struct AttemptFailure {
     /// Another attempt may be made.
     pub(crate) can_retry: bool,
-    /// Another answer can continue what the client has.
+    /// Another answer can continue what the client has, or the client can begin the answer again.
     pub(crate) can_resume: bool,
 }
 
@@ -70,6 +70,15 @@ pub(crate) enum FailureAction {
     Report,
     /// Send the error as the last frame.
     ErrorFrame,
+    Nothing,
+}
+
+/// The action for a target that begins to answer and cannot continue what the client has, where the client can begin again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RewindAction {
+    /// Tell the client that it has nothing now.
+    Rewind,
+    /// It has nothing of an earlier attempt.
     Nothing,
 }
 
@@ -105,6 +114,14 @@ impl Phase {
             }
             Self::Committed | Self::Resuming(_) => (Self::Ended, FailureAction::ErrorFrame),
             Self::Ended => (Self::Ended, FailureAction::Nothing),
+        }
+    }
+
+    /// For an answer that the client must begin again.
+    pub(crate) fn on_rewind(self) -> (Self, RewindAction) {
+        match self {
+            Self::Resuming(_) => (Self::Held, RewindAction::Rewind),
+            phase => (phase, RewindAction::Nothing),
         }
     }
 
@@ -176,8 +193,8 @@ mod tests {
         AttemptFailure { can_retry: false, can_resume: false },
     ];
 
-    /// The results of the functions, as a row of the table: three frames, a whole answer, and failures that can be resumed, only retried,
-    /// and neither.
+    /// The results of the functions, as a row of the table: three frames, a whole answer, failures that can be resumed, only retried,
+    /// and neither, and an answer that begins again.
     fn row(name: &str) -> Vec<String> {
         let changed = |next: Phase, action: String| {
             if next == phase(name) { action } else { format!("**{}**: {action}", of(&next)) }
@@ -194,7 +211,9 @@ mod tests {
         });
         let [resumable, retriable, last, same] = failures;
         assert_eq!(last, same, "{name}: what could be resumed does not matter where nothing can be retried");
-        frames.into_iter().chain([whole, resumable, retriable, last]).collect()
+        let (next, action) = phase(name).on_rewind();
+        let rewind = changed(next, format!("{action:?}").to_lowercase());
+        frames.into_iter().chain([whole, resumable, retriable, last, rewind]).collect()
     }
 
     fn of(phase: &Phase) -> &'static str {
@@ -239,7 +258,7 @@ mod tests {
 
     #[test]
     fn no_content_goes_out_twice_and_none_after_the_end() {
-        // Every sequence of six events: at most one commit, and nothing after an end.
+        // Every sequence of six events: at most one commit unless the client begins again, and nothing after an end.
         fn follow(phase: &Phase, depth: u8, commits: u32) {
             assert!(commits <= 1);
             if depth == 0 {
@@ -258,6 +277,8 @@ mod tests {
             }
             let (next, action) = again().on_whole();
             follow(&next, depth - 1, commits + u32::from(action == WholeAction::CommitAndFinish));
+            let (next, action) = again().on_rewind();
+            follow(&next, depth - 1, if action == RewindAction::Rewind { 0 } else { commits });
             for failed in FAILURES {
                 let (next, action) = again().on_failure(failed);
                 let hides = matches!(action, FailureAction::Report);

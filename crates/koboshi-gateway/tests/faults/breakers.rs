@@ -14,6 +14,15 @@ fn soon(config: &mut koboshi_config::Config, open: Duration) {
     config.breaker.open.cap = open;
 }
 
+/// A program that embeds the gateway may hand in a config that nothing checked: its breakers have the default policy then.
+#[test]
+fn a_wrong_policy_of_breakers_stops_no_request() {
+    let stage = Stage::with(&["one/fail-503", "two/ok"], |config| config.breaker.open.growth = 0.5);
+    let body = chat(false);
+    assert_whole(&stage.ask(&body), &body);
+    assert_eq!(stage.breaker("two/ok"), "closed");
+}
+
 #[test]
 fn a_flapping_primary_is_left_alone_and_back_in_use_after_its_recovery() {
     let stage = Stage::with(&["one/flapping", "two/ok"], |config| soon(config, ms(300)));

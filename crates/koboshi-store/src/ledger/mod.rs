@@ -296,7 +296,7 @@ impl Ledger {
         self.held_for(name).map(|(fence, _)| fence)
     }
 
-    /// The fence of a claimed lease, and for how long this node holds it if the store is not heard of again.
+    /// The fence of a claimed lease, and for how long this node holds it if the store does not answer again.
     #[must_use]
     pub fn held_for(&self, name: &str) -> Option<(u64, Duration)> {
         let now = self.shared.clock.moment();

@@ -1,6 +1,6 @@
 //! Listens to a channel of the server on a thread of its own, and begins again when the connection breaks.
 //!
-//! What is announced is a hint, never the truth: messages are lost while the connection is away. So the listener is told when a subscription
+//! What is announced is a hint, never the truth: messages are lost while the connection is away. So the listener learns when a subscription
 //! begins, and looks for itself then.
 
 use std::sync::Arc;

@@ -99,7 +99,7 @@ impl AgentMeters {
         self.dropped.get_or_create(&of_agent).inc_by(dropped);
     }
 
-    /// An agent could not be started for so long.
+    /// For how long an agent could not be started.
     pub(super) fn held(&self, agent: &str, length: Duration) {
         self.held.get_or_create(&labels(agent)).inc_by(length.as_secs_f64());
     }

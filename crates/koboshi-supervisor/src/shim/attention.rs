@@ -79,8 +79,8 @@ impl Attention {
         if let Self::Check(at, _) = self { Some(*at) } else { None }
     }
 
-    /// Looks at the pipes and, where one is full, at the owner.
-    pub(super) fn look(&mut self, drain: &Drain, owner: &Identity, now: Moment) -> Duty {
+    /// Checks the pipes and, where one is full, the owner.
+    pub(super) fn check(&mut self, drain: &Drain, owner: &Identity, now: Moment) -> Duty {
         let (next, duty) = self.after(now, drain.fill(), || Pulse::of(owner));
         *self = next;
         duty

@@ -306,7 +306,7 @@ impl Shim {
         let Some(drain) = &mut self.drain else { return };
         let duty = match self.owner {
             None => Duty::Read,
-            Some(_) => self.attention.look(drain, &self.spec.owner, self.clock.moment()),
+            Some(_) => self.attention.check(drain, &self.spec.owner, self.clock.moment()),
         };
         match duty {
             Duty::Leave => {}

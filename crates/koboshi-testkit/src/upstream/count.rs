@@ -69,18 +69,18 @@ pub(super) struct Counts {
 }
 
 /// Shared by the upstream's thread and the test.
-pub(super) struct Shared {
+pub(super) struct SharedState {
     counts: Mutex<Counts>,
     begun: tokio::time::Instant,
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedState {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Shared").field("calls", &self.lock().calls).finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl SharedState {
     pub(super) fn new() -> Self {
         Self { counts: Mutex::default(), begun: tokio::time::Instant::now() }
     }
@@ -188,7 +188,7 @@ fn split(path: &str) -> (&str, &str) {
 
 /// An open connection.
 pub(super) struct Connection {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     pub(super) id: u64,
 }
 

@@ -19,7 +19,7 @@ use koboshi_sim::{Ask, Play};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 pub use self::count::ReceivedRequest;
-use self::count::Shared;
+use self::count::SharedState;
 use self::serve::{Command, serve};
 use self::streams::Shutdown;
 use self::tls::Secure;
@@ -30,7 +30,7 @@ pub use self::tls::{Authority, Protocol};
 pub struct Upstream {
     port: u16,
     secure: bool,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     commands: UnboundedSender<Command>,
     thread: Option<JoinHandle<()>>,
 }
@@ -58,7 +58,7 @@ impl Upstream {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let port = listener.local_addr().unwrap().port();
-        let shared = Arc::new(Shared::new());
+        let shared = Arc::new(SharedState::new());
         let (commands, received) = unbounded_channel();
         let (served, secure) = (Arc::clone(&shared), tls.is_some());
         // Made before it is returned: a test may take all descriptors then.

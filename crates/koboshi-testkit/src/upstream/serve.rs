@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
-use super::count::Shared;
+use super::count::SharedState;
 use super::http::{Request, Stream, Wire};
 use super::streams::{self, Shutdown, TestSignals};
 use super::tls::Secure;
@@ -32,7 +32,7 @@ pub(super) enum Command {
 pub(super) async fn serve(
     listener: std::net::TcpListener,
     tls: Option<Secure>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     mut commands: UnboundedReceiver<Command>,
 ) {
     let address = listener.local_addr().unwrap();
@@ -105,7 +105,7 @@ async fn accept(listener: Option<&TcpListener>) -> tokio::net::TcpStream {
 }
 
 /// Does the TLS handshake where there is one, and serves the protocol that was negotiated. A client that refuses the certificate is not counted.
-async fn handshake(tcp: TcpStream, tls: Option<Secure>, shared: Arc<Shared>, signals: TestSignals) {
+async fn handshake(tcp: TcpStream, tls: Option<Secure>, shared: Arc<SharedState>, signals: TestSignals) {
     // A frame must leave when it is written. It fails only where the client is gone already.
     let _ = tcp.set_nodelay(true);
     let Some(Secure { tls, streams: max }) = tls else {
@@ -118,7 +118,7 @@ async fn handshake(tcp: TcpStream, tls: Option<Secure>, shared: Arc<Shared>, sig
     connection(Wire::new(Stream::Secure(Box::new(secure))), shared, signals).await;
 }
 
-async fn connection(mut wire: Wire, shared: Arc<Shared>, mut signals: TestSignals) {
+async fn connection(mut wire: Wire, shared: Arc<SharedState>, mut signals: TestSignals) {
     let guard = shared.begin();
     loop {
         // Commands that came while it was busy did not concern it.
@@ -154,7 +154,7 @@ async fn connection(mut wire: Wire, shared: Arc<Shared>, mut signals: TestSignal
 }
 
 /// Answers a request. The connection comes back if it can be used again.
-async fn answer(wire: Wire, request: &Request, shared: &Shared, connection: u64) -> Option<Wire> {
+async fn answer(wire: Wire, request: &Request, shared: &SharedState, connection: u64) -> Option<Wire> {
     let (fate, wire) = perform(wire, choose(request, shared, connection)).await;
     if fate == PlayEnd::Left {
         shared.cancel();
@@ -163,7 +163,7 @@ async fn answer(wire: Wire, request: &Request, shared: &Shared, connection: u64)
 }
 
 /// What is played to a request.
-pub(super) fn choose(request: &Request, shared: &Shared, connection: u64) -> Play {
+pub(super) fn choose(request: &Request, shared: &SharedState, connection: u64) -> Play {
     let endpoint = endpoint(&request.path).filter(|_| request.method == "POST");
     if let Some(endpoint) = endpoint {
         let (model, tally, other) = shared.count(request, &endpoint, connection);

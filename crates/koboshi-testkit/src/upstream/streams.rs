@@ -18,7 +18,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::server::TlsStream;
 
-use super::count::Shared;
+use super::count::SharedState;
 use super::http::{Request, SETTLE};
 use super::serve::{PlayEnd, choose};
 
@@ -41,7 +41,7 @@ pub(super) struct TestSignals {
 pub(super) async fn connection(
     wire: TlsStream<TcpStream>,
     max: u32,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     mut signals: TestSignals,
 ) {
     let guard = shared.begin();

@@ -21,10 +21,10 @@ pub fn model(body: &[u8]) -> Result<Cow<'_, str>, IntakeError> {
 pub fn usage(answer: &[u8]) -> Option<Usage> {
     #[derive(serde::Deserialize)]
     struct Answer {
-        usage: Stated,
+        usage: StatedUsage,
     }
     #[derive(serde::Deserialize)]
-    struct Stated {
+    struct StatedUsage {
         prompt_tokens: u64,
     }
     let answer: Answer = serde_json::from_slice(answer).ok()?;

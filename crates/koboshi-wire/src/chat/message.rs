@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAcce
 use serde_json::value::RawValue;
 
 use super::content;
-use crate::intake::{Expected, IntakeError, MAX_DEPTH, is_deeper};
+use crate::intake::{FieldForm, IntakeError, MAX_DEPTH, is_deeper};
 use crate::lenient::{Fields, OptionalObject, is_full, otherwise, text_of};
 
 /// The role of a message.
@@ -136,7 +136,7 @@ impl<'a> Messages<'a> {
         let found = match self {
             Self::Absent => return Err(IntakeError::Missing("messages")),
             Self::NotList => {
-                return Err(IntakeError::WrongType { param: "messages", expected: Expected::Messages });
+                return Err(IntakeError::WrongType { param: "messages", expected: FieldForm::Messages });
             }
             Self::Listed(found) => found,
         };

@@ -15,7 +15,7 @@ use super::proto_json::{Node, full, is_named};
 use super::read_settings::Generation;
 use super::read_turns::Reader;
 use crate::form::Omission;
-use crate::intake::{Body, Expected, IntakeError, MAX_DEPTH, after_spaces, is_text_deeper, twice};
+use crate::intake::{Body, FieldForm, IntakeError, MAX_DEPTH, after_spaces, is_text_deeper, twice};
 use crate::lenient::{Fill, Key, add, filled, otherwise, text_of};
 use crate::splice::place;
 
@@ -170,7 +170,7 @@ enum ContentsKind {
 impl ContentsKind {
     fn checked(self) -> Result<(), IntakeError> {
         match self {
-            Self::Neither => Err(IntakeError::WrongType { param: "contents", expected: Expected::Contents }),
+            Self::Neither => Err(IntakeError::WrongType { param: "contents", expected: FieldForm::Contents }),
             Self::Whole => Ok(()),
             Self::NotObject(index) => Err(IntakeError::NotObject { list: "contents", index }),
         }

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use serde::de::MapAccess;
 use serde_json::value::RawValue;
 
-use crate::intake::{Expected, IntakeError};
+use crate::intake::{FieldForm, IntakeError};
 use crate::lenient::{Fields, List, Object, OptionalObject, text_of};
 
 /// The role of a message.
@@ -56,7 +56,7 @@ impl<'a> Fields<'a> for Message<'a> {
 /// The messages of a list, if each can be taken.
 pub(super) fn messages(list: &RawValue) -> Result<Vec<Message<'_>>, IntakeError> {
     if !list.get().starts_with('[') {
-        return Err(IntakeError::WrongType { param: "messages", expected: Expected::Messages });
+        return Err(IntakeError::WrongType { param: "messages", expected: FieldForm::Messages });
     }
     let List(found) = serde_json::from_str::<List<OptionalObject<Message<'_>>>>(list.get())
         .map_err(|error| IntakeError::of(&error))?;

@@ -15,7 +15,7 @@ use super::read_turns::Reader;
 use super::tools::{in_group, names_and_schemas, read_choice, read_tools};
 use crate::common::asked_by_form;
 use crate::form::{Form, Part, Role, Turn};
-use crate::intake::{Body, Expected, IntakeError, metadata_of, stream_of};
+use crate::intake::{Body, FieldForm, IntakeError, metadata_of, stream_of};
 use crate::lenient::text_of;
 use crate::raw::{Raw, flag, list};
 use crate::splice::place;
@@ -221,6 +221,6 @@ fn read_input<'a>(body: &Body<'a>, form: &mut Form<'a>) -> Result<Input<'a>, Int
             }
             Ok(Input::Items { list: raw, items })
         }
-        _ => Err(IntakeError::WrongType { param: "input", expected: Expected::TextOrItems }),
+        _ => Err(IntakeError::WrongType { param: "input", expected: FieldForm::TextOrItems }),
     }
 }

@@ -5,7 +5,7 @@
 
 use super::lexis::{Quote, is_word, token_end};
 use super::number::{self, NumberReading};
-use super::reader::{Enclosure, Expected, Reader, stop};
+use super::reader::{Enclosure, NextPart, Reader, stop};
 use super::tape::{Form, Kind};
 use super::verdict::{ChangeKind, Defect, Stop};
 
@@ -32,7 +32,7 @@ impl Reader<'_> {
             self.note(change, span);
         }
         self.at = end;
-        self.want = Expected::Next;
+        self.want = NextPart::Next;
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::lexis::{Quote, blank_end};
-use super::reader::{Enclosure, Expected, Frame, ReadObject, Reader, stop};
+use super::reader::{Enclosure, Frame, NextPart, ReadObject, Reader, stop};
 use super::schema::ToolSchema;
 use super::strings::opens_quotation;
 use super::tape::Kind;
@@ -40,7 +40,7 @@ pub(super) struct Choice {
     quote: Quote,
     /// Where the search for another end continues.
     next: usize,
-    want: Expected,
+    want: NextPart,
     frames: Vec<Frame>,
     items: usize,
     made: usize,

@@ -20,7 +20,7 @@ use super::verdict::{Change, ChangeKind, Defect, Stop};
 /// At most this many encodings inside each other are taken off a value.
 const MAX_ENCODINGS: usize = 4;
 
-type Coerced = Option<(String, ChangeKind)>;
+type NewText = Option<(String, ChangeKind)>;
 
 /// The edits that make a value fit the schema, those given included.
 pub(super) fn coerce(
@@ -143,7 +143,7 @@ impl<'a> Coercion<'a, '_> {
     }
 
     /// The one choice that differs only in case.
-    fn other_case(&self, text: &str, schema: &Value) -> Coerced {
+    fn other_case(&self, text: &str, schema: &Value) -> NewText {
         let values = choices(self.root, schema)?;
         let names: Vec<&str> = values.iter().filter_map(|value| value.as_str()).collect();
         if names.contains(&text) {
@@ -241,7 +241,7 @@ fn scalars(text: &str, allowed: Types) -> Vec<(String, ChangeKind)> {
     found
 }
 
-fn only(mut found: Vec<(String, ChangeKind)>) -> Coerced {
+fn only(mut found: Vec<(String, ChangeKind)>) -> NewText {
     let first = found.pop();
     if found.is_empty() { first } else { None }
 }

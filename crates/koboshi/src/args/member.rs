@@ -4,7 +4,7 @@
 //! reader's own business.
 
 use super::lexis::{Mark, Quote, bare_key_end};
-use super::reader::{Enclosure, Expected, Reader, stop};
+use super::reader::{Enclosure, NextPart, Reader, stop};
 use super::tape::{Form, Kind};
 use super::verdict::{ChangeKind, Defect, Stop};
 
@@ -12,7 +12,7 @@ impl Reader<'_> {
     /// A key and what stands between it and its value, or the end of the object.
     pub(super) fn key(&mut self) -> Result<(), Stop> {
         self.gap()?;
-        let first = self.want == Expected::FirstKey;
+        let first = self.want == NextPart::FirstKey;
         let call = self.frames.last().is_some_and(|frame| frame.by == Enclosure::Call);
         let end = if call { Mark::CloseTuple } else { Mark::CloseObject };
         if let Some((found, length, _)) = self.mark() {
@@ -84,7 +84,7 @@ impl Reader<'_> {
                 ));
             }
         }
-        self.want = Expected::Value;
+        self.want = NextPart::Value;
         Ok(())
     }
 }

@@ -38,7 +38,7 @@ pub(super) struct Frame {
 
 /// What may come next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Expected {
+pub(super) enum NextPart {
     FirstKey,
     Key,
     Value,
@@ -62,7 +62,7 @@ pub(super) struct Reader<'a> {
     pub(super) schema: Option<&'a ToolSchema>,
     pub(super) max_depth: usize,
     pub(super) at: usize,
-    pub(super) want: Expected,
+    pub(super) want: NextPart,
     pub(super) frames: Vec<Frame>,
     pub(super) tape: Tape,
     pub(super) changes: Vec<Change>,
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
             schema,
             max_depth,
             at,
-            want: Expected::Value,
+            want: NextPart::Value,
             frames: Vec::with_capacity(16),
             tape: Tape::default(),
             changes: Vec::new(),
@@ -110,9 +110,9 @@ impl<'a> Reader<'a> {
 
     pub(super) fn step(&mut self) -> Result<(), Stop> {
         match self.want {
-            Expected::FirstKey | Expected::Key => self.key(),
-            Expected::Value | Expected::FirstElement | Expected::Element => self.value(),
-            Expected::Next => self.next(),
+            NextPart::FirstKey | NextPart::Key => self.key(),
+            NextPart::Value | NextPart::FirstElement | NextPart::Element => self.value(),
+            NextPart::Next => self.next(),
         }
     }
 
@@ -178,10 +178,10 @@ impl<'a> Reader<'a> {
                     self.note(ChangeKind::TupleRead, self.at..self.at + length);
                     self.open(Enclosure::Tuple, length)
                 }
-                (Mark::CloseArray | Mark::CloseTuple, Expected::FirstElement | Expected::Element)
+                (Mark::CloseArray | Mark::CloseTuple, NextPart::FirstElement | NextPart::Element)
                     if self.ends(found) =>
                 {
-                    if self.want == Expected::Element {
+                    if self.want == NextPart::Element {
                         self.note(ChangeKind::CommaDropped, self.comma.clone());
                     }
                     self.close(length)
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
                     self.note(ChangeKind::SeparatorRead, self.at..self.at + length);
                 }
                 self.at += length;
-                self.want = if object { Expected::Key } else { Expected::Element };
+                self.want = if object { NextPart::Key } else { NextPart::Element };
                 return Ok(());
             }
             if self.ends(found) {
@@ -227,7 +227,7 @@ impl<'a> Reader<'a> {
             let after_brackets = self.tape.last().is_some_and(|item| item.kind == Kind::End);
             if frame_is_array(self.frames.last()) && after_brackets && found == Mark::OpenObject {
                 self.note(ChangeKind::CommaAdded, self.at..self.at);
-                self.want = Expected::Element;
+                self.want = NextPart::Element;
                 return Ok(());
             }
         }
@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
         let apart = !self.worded && self.is_apart(before, self.at);
         if object && apart && self.begins_member(self.at, before) {
             self.note(ChangeKind::CommaAdded, self.at..self.at);
-            self.want = Expected::Key;
+            self.want = NextPart::Key;
             return Ok(());
         }
         if self.is_over() {
@@ -260,13 +260,13 @@ impl<'a> Reader<'a> {
         let kind = if list { Kind::Array } else { Kind::Object };
         self.tape.push(kind, Form::Plain, self.at, self.at + length);
         self.at += length;
-        self.want = if list { Expected::FirstElement } else { Expected::FirstKey };
+        self.want = if list { NextPart::FirstElement } else { NextPart::FirstKey };
         Ok(())
     }
 
     pub(super) fn close(&mut self, length: usize) -> Result<(), Stop> {
         if let Some(frame) = self.frames.pop() {
-            if frame.by == Enclosure::Tuple && frame.commas == 0 && self.want == Expected::Next {
+            if frame.by == Enclosure::Tuple && frame.commas == 0 && self.want == NextPart::Next {
                 return Err(stop(
                     Defect::Ambiguous,
                     self.at,
@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
             }
         }
         self.at += length;
-        self.want = Expected::Next;
+        self.want = NextPart::Next;
         self.worded = false;
         Ok(())
     }

@@ -5,7 +5,7 @@
 
 use super::choice::{Choice, UncertainString};
 use super::lexis::{Mark, Quote, bare_key_end, blank_end, comment, mark};
-use super::reader::{Enclosure, Expected, Reader, stop};
+use super::reader::{Enclosure, NextPart, Reader, stop};
 use super::strict::{Escape, escape, special};
 use super::tape::{Form, Kind};
 use super::verdict::{ChangeKind, Defect, Stop};
@@ -27,7 +27,7 @@ impl Reader<'_> {
             if ends {
                 self.tape.push(Kind::Text, Form::Plain, self.at + 1, close);
                 self.at = close + 1;
-                self.want = Expected::Next;
+                self.want = NextPart::Next;
                 return Ok(());
             }
         }
@@ -100,7 +100,7 @@ impl Reader<'_> {
                     self.note(ChangeKind::QuotesChanged, start..end);
                 }
                 self.at = end;
-                self.want = Expected::Next;
+                self.want = NextPart::Next;
                 return Ok(());
             }
             // Once it is dirty, marks that were passed over before count as well.
@@ -162,7 +162,7 @@ impl Reader<'_> {
         self.note(ChangeKind::StringFormRead, span.clone());
         self.body(Kind::Text, quote, span.clone(), self.at + 3..close)?;
         self.at = span.end;
-        self.want = Expected::Next;
+        self.want = NextPart::Next;
         Ok(())
     }
 
@@ -193,7 +193,7 @@ impl Reader<'_> {
                 let made = self.tape.make(text.to_owned());
                 self.tape.push(Kind::Text, Form::Made(made), open, close + closing);
                 self.at = close + closing;
-                self.want = Expected::Next;
+                self.want = NextPart::Next;
                 return Ok(());
             }
             place = close + closing;
@@ -294,7 +294,7 @@ impl Reader<'_> {
     pub(super) fn is_apart(&self, from: usize, to: usize) -> bool {
         let gap = self.text.get(from..to).unwrap_or_default();
         let blank = !gap.is_empty() && gap.bytes().all(|byte| byte.is_ascii_whitespace());
-        blank || (self.want == Expected::Next && self.tape.last().is_some_and(|item| item.kind != Kind::Text))
+        blank || (self.want == NextPart::Next && self.tape.last().is_some_and(|item| item.kind != Kind::Text))
     }
 
     /// Whether a key and its colon stand here, apart from what is before. A key without quotation marks must begin a line.

@@ -115,14 +115,14 @@ impl Transition {
 /// The breaker does not let the call through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the target is not asked now: its breaker is {}", mode.name())]
-pub struct Refused {
+pub struct BreakerRefusal {
     /// The mode that refuses: open, probing (all probes are out) or forced open.
     pub mode: Mode,
     /// When asking again may help; none where an operator decides.
     pub until: Option<Moment>,
 }
 
-impl Refused {
+impl BreakerRefusal {
     /// How long until asking again may help.
     #[must_use]
     pub fn wait(&self, now: Moment) -> Option<Duration> {

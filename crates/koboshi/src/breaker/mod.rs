@@ -31,7 +31,7 @@ use crate::chance::Seed;
 use crate::sync::{AtomicU64, Mutex, Ordering, lock};
 use crate::time::Moment;
 
-pub use event::{Refused, Transition, Why};
+pub use event::{BreakerRefusal, Transition, Why};
 pub use permit::{Outcome, Permit};
 pub use policy::{
     BreakerPolicy, BreakerPolicyError, MAX_STREAK, MAX_WINDOW_CALLS, MAX_WINDOW_TIME, OpenPolicy,
@@ -127,7 +127,7 @@ impl Breaker {
     /// # Errors
     /// The target is not to be asked now.
     #[inline]
-    pub fn admit(&self, now: Moment) -> Result<Permit<&Self>, Refused> {
+    pub fn admit(&self, now: Moment) -> Result<Permit<&Self>, BreakerRefusal> {
         let (generation, pass) = self.let_through(now, false)?;
         Ok(Permit::new(self, generation, pass, now))
     }
@@ -137,7 +137,7 @@ impl Breaker {
     ///
     /// # Errors
     /// Not yet, or an operator forced it open.
-    pub fn admit_last(&self, now: Moment) -> Result<Permit<&Self>, Refused> {
+    pub fn admit_last(&self, now: Moment) -> Result<Permit<&Self>, BreakerRefusal> {
         let (generation, pass) = self.let_through(now, true)?;
         Ok(Permit::new(self, generation, pass, now))
     }
@@ -146,7 +146,7 @@ impl Breaker {
     ///
     /// # Errors
     /// The target is not to be asked now.
-    pub fn admit_owned(self: &Arc<Self>, now: Moment) -> Result<Permit<Arc<Self>>, Refused> {
+    pub fn admit_owned(self: &Arc<Self>, now: Moment) -> Result<Permit<Arc<Self>>, BreakerRefusal> {
         Self::admit_by(self, false, now)
     }
 
@@ -154,12 +154,16 @@ impl Breaker {
     ///
     /// # Errors
     /// Not yet, or an operator forced it open.
-    pub fn admit_last_owned(self: &Arc<Self>, now: Moment) -> Result<Permit<Arc<Self>>, Refused> {
+    pub fn admit_last_owned(self: &Arc<Self>, now: Moment) -> Result<Permit<Arc<Self>>, BreakerRefusal> {
         Self::admit_by(self, true, now)
     }
 
     /// The same for any way to hold a breaker.
-    pub(crate) fn admit_by<B>(breaker: &B, last_target: bool, now: Moment) -> Result<Permit<B>, Refused>
+    pub(crate) fn admit_by<B>(
+        breaker: &B,
+        last_target: bool,
+        now: Moment,
+    ) -> Result<Permit<B>, BreakerRefusal>
     where
         B: Deref<Target = Self> + Clone,
     {
@@ -181,17 +185,17 @@ impl Breaker {
 
     /// Why a call would be refused at that moment, if it would be. Takes nothing.
     #[must_use]
-    pub fn refusal(&self, at: Moment) -> Option<Refused> {
+    pub fn refusal(&self, at: Moment) -> Option<BreakerRefusal> {
         self.refusal_of(at, false)
     }
 
     /// Why a call would be refused at that moment where no other target is left, if it would be. Takes nothing.
     #[must_use]
-    pub fn refusal_last(&self, at: Moment) -> Option<Refused> {
+    pub fn refusal_last(&self, at: Moment) -> Option<BreakerRefusal> {
         self.refusal_of(at, true)
     }
 
-    fn refusal_of(&self, at: Moment, last_target: bool) -> Option<Refused> {
+    fn refusal_of(&self, at: Moment, last_target: bool) -> Option<BreakerRefusal> {
         match self.word().mode() {
             WordMode::Closed | WordMode::Disabled => None,
             WordMode::Open | WordMode::Probing => lock(&self.state).refusal(self, at, last_target),
@@ -199,7 +203,7 @@ impl Breaker {
     }
 
     #[inline]
-    fn let_through(&self, now: Moment, last_target: bool) -> Result<(u64, Pass), Refused> {
+    fn let_through(&self, now: Moment, last_target: bool) -> Result<(u64, Pass), BreakerRefusal> {
         let word = self.word();
         match word.mode() {
             WordMode::Closed | WordMode::Disabled => Ok((word.generation(), Pass::Ordinary)),
@@ -209,17 +213,17 @@ impl Breaker {
     }
 
     /// While it is open, most callers are refused by one more load.
-    fn refuse_or_ask(&self, now: Moment) -> Result<(u64, Pass), Refused> {
+    fn refuse_or_ask(&self, now: Moment) -> Result<(u64, Pass), BreakerRefusal> {
         let retry_at = self.retry_at.load(Ordering::Acquire);
         if now.nanos() < retry_at && retry_at != FORCED {
-            return Err(Refused { mode: Mode::Open, until: Some(Moment::from_nanos(retry_at)) });
+            return Err(BreakerRefusal { mode: Mode::Open, until: Some(Moment::from_nanos(retry_at)) });
         }
         self.ask(now, false)
     }
 
     /// The rarer half of admission.
     #[cold]
-    fn ask(&self, now: Moment, last_target: bool) -> Result<(u64, Pass), Refused> {
+    fn ask(&self, now: Moment, last_target: bool) -> Result<(u64, Pass), BreakerRefusal> {
         self.change(|breaker, state| state.admit(breaker, now, last_target))
     }
 

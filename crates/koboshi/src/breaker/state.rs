@@ -24,8 +24,8 @@ use super::snapshot::on_wall;
 use super::window::Window;
 use super::word::{CallResult, Cost, Word, WordMode};
 use super::{
-    Breaker, BreakerPolicy, BreakerSnapshot, FORCED, ForcedMode, Mode, Outcome, ProbePolicy, Refused, Span,
-    Transition, Why,
+    Breaker, BreakerPolicy, BreakerRefusal, BreakerSnapshot, FORCED, ForcedMode, Mode, Outcome, ProbePolicy,
+    Span, Transition, Why,
 };
 
 /// Evidence that does not fit the word.
@@ -63,7 +63,7 @@ pub(super) struct State {
     forced: Option<ForcedMode>,
     large: Option<WindowState>,
     seed: Seed,
-    /// Changes that the watcher has not heard of yet.
+    /// Changes that the watcher has not got yet.
     unreported: Vec<Transition>,
 }
 
@@ -115,13 +115,13 @@ impl State {
         breaker: &Breaker,
         now: Moment,
         last_target: bool,
-    ) -> Result<(u64, Pass), Refused> {
+    ) -> Result<(u64, Pass), BreakerRefusal> {
         let word = breaker.word();
         match word.mode() {
             // It changed while we waited for the lock.
             WordMode::Closed | WordMode::Disabled => return Ok((word.generation(), Pass::Ordinary)),
             WordMode::Open if self.forced.is_some() => {
-                return Err(Refused { mode: Mode::ForcedOpen, until: None });
+                return Err(BreakerRefusal { mode: Mode::ForcedOpen, until: None });
             }
             WordMode::Open if now >= self.until => self.enter(breaker, WordMode::Probing, Why::WaitOver, now),
             WordMode::Open => return self.paced(breaker, now, last_target, false, self.until),
@@ -130,7 +130,12 @@ impl State {
         self.probe(breaker, now, last_target)
     }
 
-    fn probe(&mut self, breaker: &Breaker, now: Moment, last_target: bool) -> Result<(u64, Pass), Refused> {
+    fn probe(
+        &mut self,
+        breaker: &Breaker,
+        now: Moment,
+        last_target: bool,
+    ) -> Result<(u64, Pass), BreakerRefusal> {
         let policy = breaker.policy.probe;
         // Callers that hang or lost their permit must not keep the others out. What such a probe reports later still
         // counts: a good answer may take long.
@@ -156,11 +161,11 @@ impl State {
     }
 
     /// Why a call would be refused at that moment, if it would be.
-    pub(super) fn refusal(&self, breaker: &Breaker, at: Moment, last_target: bool) -> Option<Refused> {
+    pub(super) fn refusal(&self, breaker: &Breaker, at: Moment, last_target: bool) -> Option<BreakerRefusal> {
         let policy = &breaker.policy.probe;
         let mode = self.mode(breaker.word());
         if self.forced == Some(ForcedMode::Open) {
-            return Some(Refused { mode, until: None });
+            return Some(BreakerRefusal { mode, until: None });
         }
         let is_paced = last_target && policy.last_target_every.is_some();
         if is_paced && at >= self.next_paced {
@@ -179,7 +184,7 @@ impl State {
             }
         };
         let until = if is_paced { self.next_paced.min(until) } else { until };
-        (at < until).then_some(Refused { mode, until: Some(until) })
+        (at < until).then_some(BreakerRefusal { mode, until: Some(until) })
     }
 
     /// No other target is left: one call in each stretch goes through all the same.
@@ -190,13 +195,13 @@ impl State {
         last_target: bool,
         probing: bool,
         until: Moment,
-    ) -> Result<(u64, Pass), Refused> {
+    ) -> Result<(u64, Pass), BreakerRefusal> {
         let mode = self.mode(breaker.word());
         let Some(pace) = breaker.policy.probe.last_target_every.filter(|_| last_target) else {
-            return Err(Refused { mode, until: Some(until) });
+            return Err(BreakerRefusal { mode, until: Some(until) });
         };
         if now < self.next_paced {
-            return Err(Refused { mode, until: Some(self.next_paced.min(until)) });
+            return Err(BreakerRefusal { mode, until: Some(self.next_paced.min(until)) });
         }
         self.next_paced = now.after(pace);
         Ok((self.generation, if probing { self.launch(now) } else { Pass::Paced }))

@@ -92,7 +92,7 @@ mod step;
 use std::ops::Deref;
 use std::time::Duration;
 
-use crate::breaker::{Breaker, Mode, Outcome, Refused};
+use crate::breaker::{Breaker, BreakerRefusal, Mode, Outcome};
 use crate::budget::{AttemptCount, RetryShare};
 use crate::chance::Seed;
 use crate::fault::{Fault, IntoFault};
@@ -101,7 +101,7 @@ use crate::time::Moment;
 
 #[cfg(feature = "clock")]
 pub use calls::Calls;
-pub use step::{Attempt, Candidate, Choice, End, Failed, Next, Pause};
+pub use step::{Attempt, Candidate, Choice, End, FailedAttempt, Next, Pause};
 
 /// One protected call over an ordered list of targets. `B` is how the breakers are held: by reference, or by `Arc`
 /// where an attempt must outlive the caller, as a stream does.
@@ -120,7 +120,7 @@ pub struct Call<'a, B> {
     /// The pause before the next one.
     pause: Option<Pause>,
     /// Every attempt that failed, in order.
-    failed: Vec<Failed>,
+    failed: Vec<FailedAttempt>,
     /// Targets that the caller excluded.
     barred: Vec<usize>,
     /// Targets that are asked after all others.
@@ -197,7 +197,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
 
     /// The attempts that have failed, in order.
     #[must_use]
-    pub fn failures(&self) -> &[Failed] {
+    pub fn failures(&self) -> &[FailedAttempt] {
         &self.failed
     }
 
@@ -240,7 +240,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         if let Some((_, candidate)) = self.candidates().find(would_admit) {
             return Choice::Target(candidate);
         }
-        let mut soonest: Option<Refused> = None;
+        let mut soonest: Option<BreakerRefusal> = None;
         for (breaker, candidate) in self.candidates() {
             match Breaker::admit_by(breaker, candidate.last_target, now) {
                 // Free again since it was asked for.
@@ -258,10 +258,10 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
     ///
     /// # Errors
     /// Another call took it, or the target has failed since: [`Call::choose`] again.
-    pub fn admit(&mut self, candidate: Candidate, now: Moment) -> Result<Attempt<B>, Refused> {
+    pub fn admit(&mut self, candidate: Candidate, now: Moment) -> Result<Attempt<B>, BreakerRefusal> {
         let Candidate { target, last_target } = candidate;
         let Some(breaker) = self.targets.get(target) else {
-            return Err(Refused { mode: Mode::Closed, until: None });
+            return Err(BreakerRefusal { mode: Mode::Closed, until: None });
         };
         let permit = Breaker::admit_by(breaker, last_target, now)?;
         self.turn_to(target);
@@ -290,7 +290,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
             Remedy::Elsewhere => self.turn_to(target.saturating_add(1)),
             _ => self.over = true,
         }
-        self.failed.push(Failed { target, fault });
+        self.failed.push(FailedAttempt { target, fault });
         chosen
     }
 
@@ -393,7 +393,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         }
     }
 
-    fn end(&mut self, refused: Option<Refused>) -> End {
+    fn end(&mut self, refused: Option<BreakerRefusal>) -> End {
         self.over = true;
         let failed = std::mem::take(&mut self.failed);
         match refused {
@@ -405,8 +405,8 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
 }
 
 /// The one that lets calls through first; one that waits for an operator comes last.
-fn sooner(known: Option<Refused>, new: Refused) -> Refused {
-    let rank = |refused: &Refused| refused.until.map_or(u64::MAX, Moment::nanos);
+fn sooner(known: Option<BreakerRefusal>, new: BreakerRefusal) -> BreakerRefusal {
+    let rank = |refused: &BreakerRefusal| refused.until.map_or(u64::MAX, Moment::nanos);
     known.filter(|known| rank(known) <= rank(&new)).unwrap_or(new)
 }
 

@@ -5,13 +5,13 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use crate::breaker::{Breaker, Permit, Refused};
+use crate::breaker::{Breaker, BreakerRefusal, Permit};
 use crate::fault::{Fault, Kind};
 use crate::time::Moment;
 
 /// An attempt that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedAttempt {
     /// On which target: its place in the list.
     pub target: usize,
     /// How.
@@ -77,10 +77,10 @@ pub struct Pause {
 pub enum End {
     /// Every attempt that was made failed; the last one is at the end.
     #[error("{} attempts failed, the last with {}", .0.len(), .0.last().map_or("nothing", |last| last.fault.kind.name()))]
-    Failed(Vec<Failed>),
+    Failed(Vec<FailedAttempt>),
     /// No target was asked: every breaker refused. This one lets calls through first.
     #[error(transparent)]
-    Refused(Refused),
+    Refused(BreakerRefusal),
     /// No target was asked: the deadline had passed, or the list of targets is empty.
     #[error("nothing was tried: the deadline had passed, or there is no target")]
     Nothing,

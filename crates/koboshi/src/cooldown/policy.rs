@@ -94,7 +94,7 @@ pub struct CooldownPolicy {
     pub starts: u32,
     /// … in such a stretch, whatever their exit codes.
     pub starts_within: Duration,
-    /// After a cooldown one probe goes first; if nothing is heard of it for this long, the next one may.
+    /// After a cooldown one probe goes first; if it has no result for this long, the next one may.
     pub max_probe_time: Duration,
     /// After the probe's success the others follow, one in each such stretch.
     pub stagger: Duration,

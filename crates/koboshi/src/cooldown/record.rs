@@ -2,7 +2,7 @@
 //!
 //! Two copies must merge to the same thing in any order, however often (tests check it): a higher epoch beats a lower
 //! one; within an epoch the rest that ends later wins, a parked one before all, and streaks take their maximum. Every
-//! clear raises the epoch, so a cleared cooldown does not come back from a node that had not heard of it. A person's
+//! clear raises the epoch, so a cleared cooldown does not come back from a node that did not know of it. A person's
 //! clear raises its upper half: no number of successes elsewhere outruns it.
 //!
 //! The cooldown that an operator set is kept apart from what was learned, so neither hides the other.
@@ -202,7 +202,7 @@ impl Cooldown {
         }
     }
 
-    /// Whether nobody needs this record any more: nothing in it holds, and it is so old that no copy could bring back what it ended. A record
+    /// Whether this record is needed no more: nothing in it holds, and it is so old that no copy could bring back what it ended. A record
     /// that was never cleared guards nothing, because copies of it ended no later.
     #[must_use]
     pub fn is_spent(&self, now: Timestamp) -> bool {
@@ -237,7 +237,7 @@ impl Cooldown {
     /// Merges what another node knows. Returns whether this node knows something that the other does not, and must send
     /// it.
     ///
-    /// A merge alone would drop a failure of ours when a node that had not heard of it clears. One that came after the
+    /// A merge alone would drop a failure of ours when a node that did not know of it clears. One that came after the
     /// clear is put on top of the new epoch; after a person's clear it is the first of a new series.
     pub fn reconcile(&mut self, other: &Self) -> bool {
         let before = std::mem::take(self);

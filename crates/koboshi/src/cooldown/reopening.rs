@@ -1,7 +1,7 @@
 //! How requests come back to a key when its rest is over: one goes first, the others follow one by one.
 //!
 //! The one that goes first finds out whether the key works again, so that the others need not. In a fleet it needs a lease that only one
-//! node has; this state machine is told whether its node has it. After a success every node lets its own requests follow at a pace that
+//! node has; the caller says whether its node has it. After a success every node lets its own requests follow at a pace that
 //! depends on how many nodes there are: together they keep to one in each stagger, without a word between them.
 //!
 //! A request that follows is given a time and keeps it, whether it comes or not: no queue has to be kept. The time is monotonic; the ends of
@@ -9,13 +9,16 @@
 
 use std::time::Duration;
 
+use super::CooldownPolicy;
+use crate::gate::GatePolicy;
 use crate::time::Moment;
 
-/// At least for this long requests follow one by one: those that heard of the end of the rest come now.
+/// At least for this long requests follow one by one: those that waited for the end of the rest come now.
 const MIN_RELEASE: Duration = Duration::from_secs(1);
 
 /// How requests follow the one that went first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReopeningPolicy {
     /// One request of the whole fleet in each such stretch.
     pub stagger: Duration,
@@ -23,6 +26,13 @@ pub struct ReopeningPolicy {
     pub release: Duration,
     /// If nothing is known of the first request after this long, another one may go.
     pub max_probe_time: Duration,
+}
+
+impl Default for ReopeningPolicy {
+    fn default() -> Self {
+        let CooldownPolicy { release, max_probe_time, .. } = CooldownPolicy::default();
+        Self { stagger: GatePolicy::default().stagger, release, max_probe_time }
+    }
 }
 
 /// The place of a node among those that share a store.

@@ -3,7 +3,7 @@
 //! A hold is what a provider *stated* (or an operator decided), so it is shared as a fact, and two copies of it must
 //! always merge to the same thing, in any order, however often: within an epoch the later end wins, per reason; a
 //! clear raises the epoch, and a higher epoch beats everything before it. So a shorter hold never replaces a longer
-//! one, and a cleared hold does not come back from a node that had not heard of the clear.
+//! one, and a cleared hold does not come back from a node that did not know of the clear.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -174,7 +174,7 @@ impl Holds {
         merged
     }
 
-    /// Whether nobody needs these holds any more: all have ended long ago, and no clear must be remembered. A clear has no time of its own and
+    /// Whether these holds are needed no more: all have ended long ago, and no clear must be remembered. A clear has no time of its own and
     /// is remembered as long as nothing came after it.
     #[must_use]
     pub fn is_spent(&self, now: Timestamp) -> bool {

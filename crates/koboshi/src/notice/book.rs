@@ -1,4 +1,4 @@
-//! The episodes that are known, and what each channel was told of them.
+//! The episodes that are known, and which notices of them each channel got.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,7 +20,7 @@ const LEAD: Duration = Duration::from_secs(10);
 /// How long notices are kept for a channel that the process which sends does not know: another one may have a newer config.
 const MAX_UNKNOWN: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a channel wants to be told.
+/// Which notices a channel wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interest {
     /// This severity and worse.
@@ -81,10 +81,10 @@ pub struct Episode {
     /// Since when nothing is the matter any more.
     #[serde(default)]
     pub well_since: Option<Timestamp>,
-    /// The severity of which each channel was told last.
+    /// The severity of the last notice that each channel got.
     #[serde(default)]
     pub told: BTreeMap<String, Severity>,
-    /// Channels that were told that it got worse.
+    /// Channels that have the notice that it got worse.
     #[serde(default)]
     pub escalated: BTreeSet<String>,
     /// From when on failures belong to it: from a little before its begin, and not before the end of the one before.
@@ -158,7 +158,7 @@ impl Episode {
         }
     }
 
-    /// What this channel must be told now, if anything.
+    /// The notice that this channel must get now, if any.
     fn next_stage(&self, channel: &str, interest: &Interest) -> Option<Stage> {
         if self.well_since.is_some() || !interest.wants(self) {
             return None;
@@ -188,7 +188,7 @@ pub struct Book {
 }
 
 impl Book {
-    /// Takes in all that is the matter now, and decides what each channel is told. `count` says what was counted until now for
+    /// Takes in all that is the matter now, and decides what each channel gets. `count` says what was counted until now for
     /// an episode, if that can be counted: it is asked when an episode begins and when it ends. Returns whether anything changed.
     pub fn observe(
         &mut self,
@@ -298,7 +298,7 @@ impl Book {
             let after = if episode.told.is_empty() { None } else { count(&episode) };
             let damage = after.zip(episode.before).map(|(after, before)| after.since(&before));
             for channel in episode.told.keys() {
-                // One that was removed meanwhile is told nothing.
+                // One that was removed meanwhile gets nothing.
                 let Some(queue) = self.queues.get_mut(channel) else { continue };
                 queue.push(Notice { damage, ..episode.notice(Stage::End, now) });
             }

@@ -130,7 +130,7 @@ pub struct Damage {
     pub lesser_cost: i64,
 }
 
-/// What one channel is told about one stage of an episode.
+/// What one channel gets about one stage of an episode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// Names the stage of the episode: a receiver that got this id before got the same notice.

@@ -1,4 +1,4 @@
-//! Who is told what, and when: decides about notices; writes and sends none.
+//! Who gets which notice, and when: decides about notices; writes and sends none.
 //!
 //! What is the matter now is handed in as [`Fact`]s, read from state. A [`Book`] makes episodes of them: something fails,
 //! may get worse, and is well again. Each channel gets at most one [`Notice`] for each of these [`Stage`]s, in whatever order

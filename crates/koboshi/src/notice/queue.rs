@@ -25,11 +25,18 @@ const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// When a channel may be sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct QueuePolicy {
     /// How long the first notice waits for others.
     pub group_wait: Duration,
     /// The most messages in an hour.
     pub max_per_hour: u32,
+}
+
+impl Default for QueuePolicy {
+    fn default() -> Self {
+        Self { group_wait: Duration::from_secs(5), max_per_hour: 30 }
+    }
 }
 
 /// What happens to a message that its receiver refused.
@@ -126,7 +133,7 @@ pub struct ChannelState {
 }
 
 impl Queue {
-    /// Adds a notice. What has ended before it was told, and what got worse, needs only the later notice.
+    /// Adds a notice. What has ended before it was sent, and what got worse, needs only the later notice.
     pub fn push(&mut self, notice: Notice) {
         let episode = notice.episode().to_owned();
         self.waiting.retain(|one| one.episode() != episode);

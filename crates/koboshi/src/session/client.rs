@@ -1,6 +1,6 @@
 //! What a client sends.
 //!
-//! A frame is one JSON object with a `type`. Unknown fields are passed over; an unknown type is told from a frame that cannot be read, because
+//! A frame is one JSON object with a `type`. Unknown fields are passed over; an unknown type is distinguished from a frame that cannot be read, because
 //! it is no fault of the client: a newer one may know more.
 
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub enum ClientFrame {
         /// Which turn.
         turn: u64,
     },
-    /// Leaves older turns out of what the model is told.
+    /// Leaves older turns out of what the model gets.
     Trim {
         /// The client's key of this order.
         id: String,

@@ -119,7 +119,7 @@ pub enum Body {
         #[serde(flatten)]
         texts: Texts,
     },
-    /// Older messages were left out of what the model is told.
+    /// Older messages were left out of what the model gets.
     Trimmed {
         /// How many messages.
         messages: u64,

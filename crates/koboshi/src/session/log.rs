@@ -119,7 +119,7 @@ pub struct Change {
     id: Option<(String, u64)>,
     /// The turn that an accepted message begins.
     spec: Option<TurnSpec>,
-    /// Turns before this one are not told to the model.
+    /// The model does not get turns before this one.
     context_from: Option<u64>,
     /// A recovery was counted.
     recovers: bool,
@@ -222,7 +222,7 @@ impl Log {
         }
     }
 
-    /// The messages that the model is told.
+    /// The messages that the model gets.
     pub fn told(&self) -> impl Iterator<Item = &Message> {
         self.transcript.messages.iter().filter(|message| message.turn >= self.context_from)
     }
@@ -233,7 +233,7 @@ impl Log {
         self.ids.iter().find(|(known, _)| known == id).map(|(_, turn)| *turn)
     }
 
-    /// The event that accepted a chat, as it is told again to the one who sent it: without a number.
+    /// The event that accepted a chat, as its sender gets it again: without a number.
     #[must_use]
     pub fn accepted(&self, id: &str) -> Option<(u64, &Message)> {
         let turn = self.known(id)?;
@@ -385,7 +385,7 @@ impl Log {
         }))
     }
 
-    /// Leaves older turns out of what the model is told. None where the order is known.
+    /// Leaves older turns out of what the model gets. None where the order is known.
     #[must_use]
     pub fn trim(&self, id: &str, keep_turns: u32) -> Option<Change> {
         if self.known(id).is_some() {

@@ -36,5 +36,5 @@ pub use event::{
 };
 pub use log::{Change, Limits, Log, Place, Refusal, TurnSpec, TurnState};
 pub use merge::merged;
-pub use transcript::{Applied, Call, Message, Open, Role, Snapshot, Transcript};
+pub use transcript::{Call, FrameResult, Message, Open, Role, Snapshot, Transcript};
 pub use units::{cut, units};

@@ -1,7 +1,7 @@
 //! Tools that a tab runs: offered → claimed → done, at most once.
 //!
 //! A claim is stored before it is sent, so of all tabs one runs the tool. When the tab that claimed it is gone, a tool that may run twice is
-//! offered again; any other becomes `unknown`, and the model is told so.
+//! offered again; any other becomes `unknown`, and the model learns that.
 
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 //! One reducer for three uses: the server keeps its result, a snapshot says it, and clients show it. It takes frames in any order and any
 //! number and says what it did with each; only the next one is applied, so a reader that applies what it gets can never show something else
 //! than the log says. A frame that does not fit (a number is missing, a piece stands at another place, the length at the end differs) is a
-//! [`Applied::Gap`]: the reader comes back with its cursor.
+//! [`FrameResult::Gap`]: the reader comes back with its cursor.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,7 +14,7 @@ use super::units::{cut, units};
 /// What was done with a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Applied {
+pub enum FrameResult {
     /// It was the next one.
     Applied,
     /// It is known already.
@@ -180,43 +180,43 @@ impl Transcript {
     }
 
     /// Applies a frame as it came over the wire.
-    pub fn apply_frame(&mut self, frame: &Value) -> Applied {
+    pub fn apply_frame(&mut self, frame: &Value) -> FrameResult {
         match frame.get("type").and_then(Value::as_str) {
             Some("session") => self.begin(frame),
             Some("snapshot") => match serde_json::from_value::<Snapshot>(frame.clone()) {
                 Ok(snapshot) => self.apply_snapshot(snapshot),
-                Err(_) => Applied::Ignored,
+                Err(_) => FrameResult::Ignored,
             },
             Some(_) => match serde_json::from_value::<Event>(frame.clone()) {
                 Ok(event) => self.apply(&event),
                 Err(_) => self.pass(frame),
             },
-            None => Applied::Ignored,
+            None => FrameResult::Ignored,
         }
     }
 
     /// `session`: the log of a new session begins; in every other case the frames that follow say it.
-    fn begin(&mut self, frame: &Value) -> Applied {
+    fn begin(&mut self, frame: &Value) -> FrameResult {
         if frame.get("resumed").and_then(Value::as_str) == Some("new") {
             *self = Self::new(frame.get("epoch").and_then(Value::as_str).unwrap_or_default());
         }
-        Applied::Applied
+        FrameResult::Applied
     }
 
     /// A frame that cannot be read: where it has a number, the number counts.
-    fn pass(&mut self, frame: &Value) -> Applied {
+    fn pass(&mut self, frame: &Value) -> FrameResult {
         let number = |name: &str| frame.get(name).and_then(Value::as_u64);
-        let Some(seq) = number("seq") else { return Applied::Ignored };
-        self.next(number("first").unwrap_or(seq), seq).unwrap_or(Applied::Ignored)
+        let Some(seq) = number("seq") else { return FrameResult::Ignored };
+        self.next(number("first").unwrap_or(seq), seq).unwrap_or(FrameResult::Ignored)
     }
 
     /// Takes a page of a snapshot.
-    pub fn apply_snapshot(&mut self, snapshot: Snapshot) -> Applied {
+    pub fn apply_snapshot(&mut self, snapshot: Snapshot) -> FrameResult {
         let kept = match &snapshot.after {
             None => 0,
             Some(after) => match self.messages.iter().rposition(|message| message.id == *after) {
                 Some(at) => at + 1,
-                None => return Applied::Gap,
+                None => return FrameResult::Gap,
             },
         };
         self.messages.truncate(kept);
@@ -225,72 +225,74 @@ impl Transcript {
         (self.epoch, self.seq) =
             if snapshot.more { (String::new(), 0) } else { (snapshot.epoch, snapshot.upto) };
         self.open = snapshot.open;
-        Applied::Applied
+        FrameResult::Applied
     }
 
     /// Whether these numbers are next; then they count from now on.
-    fn next(&mut self, first: u64, seq: u64) -> Option<Applied> {
+    fn next(&mut self, first: u64, seq: u64) -> Option<FrameResult> {
         if seq <= self.seq {
-            return Some(Applied::Duplicate);
+            return Some(FrameResult::Duplicate);
         }
         if first != self.seq + 1 {
-            return Some(Applied::Gap);
+            return Some(FrameResult::Gap);
         }
         self.seq = seq;
         None
     }
 
     /// Applies an event, if it is the next one.
-    pub fn apply(&mut self, event: &Event) -> Applied {
+    pub fn apply(&mut self, event: &Event) -> FrameResult {
         let before = self.seq;
         if let Some(passed) = self.next(event.first(), event.seq) {
             return passed;
         }
         let applied = self.change(event);
-        if applied == Applied::Gap {
+        if applied == FrameResult::Gap {
             self.seq = before;
         }
         applied
     }
 
-    fn change(&mut self, event: &Event) -> Applied {
+    fn change(&mut self, event: &Event) -> FrameResult {
         let turn = event.turn;
         match &event.body {
             Body::Accepted { id, content, queued } => self.accept(turn, id, content, *queued),
             Body::Rewind { attempt, to, .. } => self.rewind(turn, *attempt, *to),
             Body::ToolState { call, state, by, content } => {
-                let Some(known) = self.call_mut(call) else { return Applied::Ignored };
+                let Some(known) = self.call_mut(call) else { return FrameResult::Ignored };
                 known.state = *state;
                 known.by.clone_from(by);
                 if content.is_some() {
                     known.content.clone_from(content);
                 }
-                Applied::Applied
+                FrameResult::Applied
             }
             Body::Done { attempt, message, reason, chars, degraded, .. } => {
                 self.done(turn, *attempt, message, *reason, *chars, *degraded)
             }
-            Body::Unknown => Applied::Ignored,
+            Body::Unknown => FrameResult::Ignored,
             body => self.change_open(turn, body),
         }
     }
 
     /// What is about the answer that is being written.
-    fn change_open(&mut self, turn: u64, body: &Body) -> Applied {
-        let Some(open) = self.open.as_mut().filter(|open| open.turn == turn) else { return Applied::Stale };
+    fn change_open(&mut self, turn: u64, body: &Body) -> FrameResult {
+        let Some(open) = self.open.as_mut().filter(|open| open.turn == turn) else {
+            return FrameResult::Stale;
+        };
         if body.attempt().is_some_and(|attempt| attempt != open.attempt) {
-            return Applied::Stale;
+            return FrameResult::Stale;
         }
         match body {
             Body::Content { at, data, .. } => {
                 if open.length() != *at {
-                    return Applied::Gap;
+                    return FrameResult::Gap;
                 }
                 open.push(data);
             }
             Body::ToolCall { call, name, arguments, runs, .. } => {
                 if open.calls.iter().any(|known| known.call == *call) {
-                    return Applied::Ignored;
+                    return FrameResult::Ignored;
                 }
                 let at = open.length();
                 open.calls.push(Call {
@@ -308,10 +310,10 @@ impl Transcript {
             Body::Error(error) => open.error = Some(error.clone()),
             _ => {}
         }
-        Applied::Applied
+        FrameResult::Applied
     }
 
-    fn accept(&mut self, turn: u64, id: &str, content: &Value, queued: bool) -> Applied {
+    fn accept(&mut self, turn: u64, id: &str, content: &Value, queued: bool) -> FrameResult {
         self.messages.push(Message {
             id: id.to_owned(),
             turn,
@@ -326,28 +328,28 @@ impl Transcript {
         if !queued || self.open.is_none() {
             self.open = Some(Open::new(turn));
         }
-        Applied::Applied
+        FrameResult::Applied
     }
 
-    fn rewind(&mut self, turn: u64, attempt: u32, to: u64) -> Applied {
+    fn rewind(&mut self, turn: u64, attempt: u32, to: u64) -> FrameResult {
         let open = match self.open.take() {
             Some(open) if open.turn == turn => open,
             Some(other) => {
                 self.open = Some(other);
-                return Applied::Stale;
+                return FrameResult::Stale;
             }
             None => match self.reopened(turn) {
                 Some(open) => open,
-                None => return Applied::Stale,
+                None => return FrameResult::Stale,
             },
         };
         let Some(text) = cut(&open.text, to).map(str::to_owned) else {
             self.open = Some(open);
-            return Applied::Gap;
+            return FrameResult::Gap;
         };
         let calls = open.calls.into_iter().filter(|call| call.at <= to).collect();
         self.open = Some(Open { turn, attempt, text, calls, degraded: None, error: None, length: Some(to) });
-        Applied::Applied
+        FrameResult::Applied
     }
 
     /// The answer of a turn that had ended, as an open one.
@@ -367,7 +369,7 @@ impl Transcript {
         reason: DoneReason,
         chars: u64,
         degraded: Option<Source>,
-    ) -> Applied {
+    ) -> FrameResult {
         let open = match self.open.take() {
             Some(open) if open.turn == turn => open,
             other => {
@@ -375,14 +377,14 @@ impl Transcript {
                 self.open = other;
                 let waits = |message: &Message| message.turn == turn && message.role == Role::User;
                 if self.is_answered(turn) || !self.messages.iter().any(waits) {
-                    return Applied::Stale;
+                    return FrameResult::Stale;
                 }
                 Open { attempt, ..Open::new(turn) }
             }
         };
         let misfit = match () {
-            () if open.attempt != attempt => Some(Applied::Stale),
-            () if open.length() != chars => Some(Applied::Gap),
+            () if open.attempt != attempt => Some(FrameResult::Stale),
+            () if open.length() != chars => Some(FrameResult::Gap),
             () => None,
         };
         if let Some(misfit) = misfit {
@@ -405,7 +407,7 @@ impl Transcript {
         if self.open.is_none() {
             self.open = self.next_waiting().map(Open::new);
         }
-        Applied::Applied
+        FrameResult::Applied
     }
 
     fn is_answered(&self, turn: u64) -> bool {

@@ -2,7 +2,7 @@
 
 use super::{Amount, Period};
 
-/// From this share on, people are told.
+/// From this share on, people get a notice.
 pub const WARNING_SHARE: f64 = 0.8;
 
 /// What a key may spend; none has no limit.
@@ -16,14 +16,14 @@ pub struct Budget {
 
 /// What a key has spent in the current day and month.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Spent {
+pub struct SpentAmounts {
     /// Today.
     pub day: Amount,
     /// This month, today included.
     pub month: Amount,
 }
 
-impl Spent {
+impl SpentAmounts {
     /// In one of them.
     #[must_use]
     pub const fn of(self, period: Period) -> Amount {
@@ -79,7 +79,7 @@ impl Budget {
     }
 
     /// How much of each limit is used.
-    pub fn uses(self, spent: Spent) -> impl Iterator<Item = BudgetUse> {
+    pub fn uses(self, spent: SpentAmounts) -> impl Iterator<Item = BudgetUse> {
         let limit = move |period| match period {
             Period::Day => self.day,
             Period::Month => self.month,
@@ -91,7 +91,7 @@ impl Budget {
 
     /// The limit without room; of both, the month's, which is renewed later.
     #[must_use]
-    pub fn exhausted(self, spent: Spent) -> Option<BudgetUse> {
+    pub fn exhausted(self, spent: SpentAmounts) -> Option<BudgetUse> {
         self.uses(spent).filter(BudgetUse::is_exhausted).last()
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn a_budget_ends_when_it_is_spent_and_the_later_renewal_counts() {
         let budget = Budget { day: Some(units(1.0)), month: Some(units(10.0)) };
-        let spent = |day, month| Spent { day: units(day), month: units(month) };
+        let spent = |day, month| SpentAmounts { day: units(day), month: units(month) };
         assert_eq!(budget.exhausted(spent(0.99, 9.99)), None);
         assert_eq!(budget.exhausted(spent(1.0, 9.99)).map(|over| over.period), Some(Period::Day));
         assert_eq!(budget.exhausted(spent(1.0, 10.0)).map(|over| over.period), Some(Period::Month));
@@ -117,14 +117,15 @@ mod tests {
     #[test]
     fn people_are_told_from_four_fifths_on() {
         let budget = Budget { day: Some(units(10.0)), month: None };
-        let near = |day| budget.uses(Spent { day: units(day), month: units(day) }).any(|one| one.is_near());
+        let near =
+            |day| budget.uses(SpentAmounts { day: units(day), month: units(day) }).any(|one| one.is_near());
         assert!(!near(7.99) && near(8.0) && near(11.0));
     }
 
     #[test]
     fn a_budget_of_nothing_lets_nothing_through() {
         let budget = Budget { day: Some(Amount::ZERO), month: None };
-        let over = budget.exhausted(Spent::default()).unwrap();
+        let over = budget.exhausted(SpentAmounts::default()).unwrap();
         assert!(over.is_near() && (over.share() - 1.0).abs() < f64::EPSILON);
     }
 }

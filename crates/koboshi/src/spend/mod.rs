@@ -5,14 +5,14 @@
 //! which are whole numbers: sums of many processes agree to the last digit, in any order.
 //!
 //! ```
-//! use koboshi::spend::{Amount, Budget, Period, Price, Spent, Tokens};
+//! use koboshi::spend::{Amount, Budget, Period, Price, SpentAmounts, Tokens};
 //!
 //! let price = Price::of(2.5, 10.0).expect("prices are not negative");
 //! let cost = price.cost(Tokens { input: 1000, output: 200, ..Tokens::default() });
 //! assert_eq!(cost.to_string(), "0.0045");
 //!
 //! let budget = Budget { day: Amount::of(0.01), month: None };
-//! let spent = Spent { day: Amount::of(0.01).unwrap_or_default(), month: cost };
+//! let spent = SpentAmounts { day: Amount::of(0.01).unwrap_or_default(), month: cost };
 //! assert_eq!(budget.exhausted(spent).map(|over| over.period), Some(Period::Day));
 //! ```
 
@@ -22,6 +22,6 @@ mod period;
 mod price;
 
 pub use amount::Amount;
-pub use budget::{Budget, BudgetUse, Spent, WARNING_SHARE};
+pub use budget::{Budget, BudgetUse, SpentAmounts, WARNING_SHARE};
 pub use period::Period;
 pub use price::{Price, Tokens};

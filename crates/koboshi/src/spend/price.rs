@@ -41,7 +41,7 @@ impl Price {
         Some(Self { cached: or(cached, self.cached)?, stored: or(stored, self.stored)?, ..self })
     }
 
-    /// The same in another currency, of which one unit of this one is worth so many.
+    /// The same in another currency, of which one unit of this one is worth this number.
     #[must_use]
     pub fn times(self, factor: f64) -> Option<Self> {
         let one = |price: i64| {

@@ -28,4 +28,4 @@ pub use room::{Room, RoomPolicy};
 pub use schedule::{Schedule, ScheduleError};
 pub use step::{Step, after};
 pub use watchdog::{Overdue, Signs, WatchPolicy, next_check, overdue};
-pub use when::{AgentAction, Due, Missed, Overlap, Past, Scheduled, When, due, gives_way};
+pub use when::{AgentAction, Due, MissedTimes, Overlap, Past, ScheduleRule, When, due, gives_way};

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 /// How many runs an account allows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct RoomPolicy {
     /// Never more than this; none for no limit of our own.
     pub max_runs: Option<u32>,

@@ -10,6 +10,7 @@ use super::StoppedFor;
 
 /// How long a run may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct WatchPolicy {
     /// In all; none for ever.
     pub run: Option<Duration>,

@@ -16,25 +16,25 @@ pub enum When {
     /// A start in every such stretch. A run that takes longer is not doubled: the next one follows its end.
     Every(Duration),
     /// At the times of a schedule.
-    Scheduled(Scheduled),
+    Scheduled(ScheduleRule),
     /// A program or a server is asked before every start.
     Asked,
 }
 
 /// A schedule, and what becomes of times that cannot be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scheduled {
+pub struct ScheduleRule {
     /// The times.
     pub schedule: Schedule,
     /// Times that passed while there was no supervisor, or while the machine slept.
-    pub missed: Missed,
+    pub missed: MissedTimes,
     /// Times that come while the agent still runs.
     pub overlap: Overlap,
 }
 
 /// What becomes of times that passed while there was no supervisor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missed {
+pub enum MissedTimes {
     /// They are left out.
     Skip,
     /// One run makes up for all of them.
@@ -131,15 +131,17 @@ pub fn due(when: &When, past: &Past, now: Timestamp) -> Due {
 /// Whether an agent that runs since then must give way to its next run.
 #[must_use]
 pub fn gives_way(when: &When, started: Timestamp, now: Timestamp) -> bool {
-    let When::Scheduled(Scheduled { schedule, overlap: Overlap::Replace, .. }) = when else { return false };
+    let When::Scheduled(ScheduleRule { schedule, overlap: Overlap::Replace, .. }) = when else {
+        return false;
+    };
     schedule.next(started).is_some_and(|next| next <= now)
 }
 
-impl Scheduled {
+impl ScheduleRule {
     /// Times up to here are done with.
     fn counts_from(&self, past: &Past, now: Timestamp) -> Timestamp {
         let mut from = past.last_start.unwrap_or(past.watched_since);
-        if self.missed == Missed::Skip {
+        if self.missed == MissedTimes::Skip {
             from = from.max(past.watched_since);
         }
         if self.overlap == Overlap::Skip {
@@ -166,10 +168,10 @@ mod tests {
         Past { last_start, last_end: last_start, ended_well, unfinished: false, watched_since: at(0) }
     }
 
-    fn hourly(missed: Missed, overlap: Overlap) -> When {
+    fn hourly(missed: MissedTimes, overlap: Overlap) -> When {
         let zones = TimeZoneDatabase::bundled();
         let schedule = Schedule::parse("0 * * * *", &zones, &TimeZone::UTC).unwrap();
-        When::Scheduled(Scheduled { schedule, missed, overlap })
+        When::Scheduled(ScheduleRule { schedule, missed, overlap })
     }
 
     #[test]
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_schedule_starts_at_its_times_and_not_at_once() {
-        let when = hourly(Missed::Skip, Overlap::Skip);
+        let when = hourly(MissedTimes::Skip, Overlap::Skip);
         assert_eq!(due(&when, &past(None, false), at(60)), Due::At(at(HOUR)));
         assert_eq!(due(&when, &past(None, false), at(HOUR)), Due::Now);
         assert_eq!(due(&when, &past(Some(HOUR + 1), true), at(HOUR + 60)), Due::At(at(2 * HOUR)));
@@ -208,25 +210,29 @@ mod tests {
     fn missed_times_are_left_out_or_made_up_for_by_one_run() {
         let last = Past { watched_since: at(5 * HOUR + 60), ..past(Some(HOUR), true) };
         let now = at(5 * HOUR + 120);
-        assert_eq!(due(&hourly(Missed::Skip, Overlap::Skip), &last, now), Due::At(at(6 * HOUR)));
-        assert_eq!(due(&hourly(Missed::Run, Overlap::Skip), &last, now), Due::Now);
+        assert_eq!(due(&hourly(MissedTimes::Skip, Overlap::Skip), &last, now), Due::At(at(6 * HOUR)));
+        assert_eq!(due(&hourly(MissedTimes::Run, Overlap::Skip), &last, now), Due::Now);
         let made_up = Past { last_start: Some(now), last_end: Some(now), ..last };
-        assert_eq!(due(&hourly(Missed::Run, Overlap::Skip), &made_up, now), Due::At(at(6 * HOUR)));
+        assert_eq!(due(&hourly(MissedTimes::Run, Overlap::Skip), &made_up, now), Due::At(at(6 * HOUR)));
         let never_ran = Past { watched_since: at(5 * HOUR + 60), ..past(None, false) };
-        assert_eq!(due(&hourly(Missed::Run, Overlap::Skip), &never_ran, now), Due::At(at(6 * HOUR)));
+        assert_eq!(due(&hourly(MissedTimes::Run, Overlap::Skip), &never_ran, now), Due::At(at(6 * HOUR)));
     }
 
     #[test]
     fn a_time_that_comes_during_a_run_is_left_out_waits_or_ends_it() {
         let long = Past { last_end: Some(at(2 * HOUR + 60)), ..past(Some(HOUR), true) };
         let now = at(2 * HOUR + 120);
-        assert_eq!(due(&hourly(Missed::Run, Overlap::Skip), &long, now), Due::At(at(3 * HOUR)));
-        assert_eq!(due(&hourly(Missed::Run, Overlap::Wait), &long, now), Due::Now);
-        assert_eq!(due(&hourly(Missed::Run, Overlap::Replace), &long, now), Due::Now);
+        assert_eq!(due(&hourly(MissedTimes::Run, Overlap::Skip), &long, now), Due::At(at(3 * HOUR)));
+        assert_eq!(due(&hourly(MissedTimes::Run, Overlap::Wait), &long, now), Due::Now);
+        assert_eq!(due(&hourly(MissedTimes::Run, Overlap::Replace), &long, now), Due::Now);
         for (overlap, expected) in [(Overlap::Skip, false), (Overlap::Wait, false), (Overlap::Replace, true)]
         {
-            assert_eq!(gives_way(&hourly(Missed::Skip, overlap), at(HOUR), now), expected, "{overlap:?}");
-            assert!(!gives_way(&hourly(Missed::Skip, overlap), at(2 * HOUR), now), "{overlap:?}");
+            assert_eq!(
+                gives_way(&hourly(MissedTimes::Skip, overlap), at(HOUR), now),
+                expected,
+                "{overlap:?}"
+            );
+            assert!(!gives_way(&hourly(MissedTimes::Skip, overlap), at(2 * HOUR), now), "{overlap:?}");
         }
         assert!(!gives_way(&When::Always, at(HOUR), now));
     }
@@ -234,7 +240,7 @@ mod tests {
     #[test]
     fn what_a_limit_cut_short_goes_on_when_it_may() {
         let cut = Past { unfinished: true, ..past(Some(990), false) };
-        for when in [When::Every(Duration::from_secs(600)), hourly(Missed::Skip, Overlap::Skip)] {
+        for when in [When::Every(Duration::from_secs(600)), hourly(MissedTimes::Skip, Overlap::Skip)] {
             assert_eq!(due(&when, &cut, at(1000)), Due::Now, "{when:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! `notify`: who is told when something fails, and how.
+//! `notify`: who gets a notice when something fails, and how.
 
 use super::super::{Field, Form, Key, Range};
 use super::build::{

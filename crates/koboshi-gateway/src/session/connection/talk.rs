@@ -31,7 +31,7 @@ const MAX_BAD: u32 = 3;
 /// In this part of the drain time clients are asked to leave, one after the other: who is asked later comes back later. With the usual 30 s no
 /// second has more than one in twenty of them.
 const ASK_WITHIN: f64 = 0.75;
-/// A few clients are asked at once: each of them makes that time longer by so much.
+/// A few clients are asked at once: each of them makes that time longer by this.
 const ASK_EACH: Duration = Duration::from_millis(45);
 /// Within this after a `goaway` clients come back.
 const RECONNECT: Duration = Duration::from_secs(8);
@@ -306,7 +306,7 @@ impl<'t> Talk<'t> {
         }
     }
 
-    /// Gives an order of so many bytes to the session's owner. Where too much waits for it already, the client waits.
+    /// Gives an order of this size in bytes to the session's owner. Where too much waits for it already, the client waits.
     async fn give(&self, order: Order, bytes: usize) {
         let command = Command {
             room: self.live.room(bytes).await,

@@ -128,7 +128,7 @@ impl Owner<'_> {
         }
     }
 
-    /// Stores an order and shows it; where the store is away the client is told that it was not accepted.
+    /// Stores an order and shows it; where the store is away the client learns that it was not accepted.
     async fn accept(&mut self, change: Change, command: &Command) -> Result<bool, Stop> {
         let stored = self.record_or_refuse(change).await?;
         if stored == Stored::Away {

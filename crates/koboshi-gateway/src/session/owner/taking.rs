@@ -76,7 +76,7 @@ pub(super) async fn take(core: &CoreState, live: &Arc<LiveSession>) -> Result<(u
 
 /// Readers of the old epoch get a snapshot.
 pub(super) fn begin_epoch(live: &LiveSession) {
-    // Without randomness the old one stays: nothing else could be told from it.
+    // Without randomness the old one stays: nothing else could be distinguished from it.
     if let Some(epoch) = random::<9>() {
         live.change(|log| log.begin_epoch(&epoch));
     }

@@ -14,7 +14,7 @@ const RENEW: Duration = Duration::from_secs(3);
 const DETACH_GRACE: Duration = Duration::from_secs(10);
 /// And never less than it takes another process to say which tabs it has.
 const LEAST_DETACH: Duration = Duration::from_secs(2);
-/// Tabs at another process are here for so long after it has said so last.
+/// Tabs at another process count as here for this long after its last report.
 const ELSEWHERE: Duration = Duration::from_secs(10);
 
 impl Owner<'_> {

@@ -25,7 +25,7 @@ pub(in crate::keep) struct ProgramAsker {
 
 impl ProgramAsker {
     /// Runs the program when it is time. Gives its answer once.
-    pub(in crate::keep) fn look(
+    pub(in crate::keep) fn poll(
         &mut self,
         program: &[OsString],
         every: Duration,

@@ -20,7 +20,7 @@ use super::super::AgentAccount;
 use super::end::EndEvidence;
 use super::{Common, Run, Slot};
 
-/// The variable with the fence of its lease, so that what it does can be told from what a late one does.
+/// The variable with the fence of its lease, which distinguishes what it does from what a late one does.
 const FENCE: &str = "KOBOSHI_FENCE";
 
 impl Slot {

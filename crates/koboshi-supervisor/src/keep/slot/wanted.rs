@@ -36,7 +36,7 @@ impl Slot {
         if self.is_running() || self.stopped || self.action == Some(AgentAction::Start) {
             return;
         }
-        if let Some(answer) = self.asker.look(program, *every, &self.agent, now) {
+        if let Some(answer) = self.asker.poll(program, *every, &self.agent, now) {
             self.answered(answer, log);
         }
     }
