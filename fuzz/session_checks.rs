@@ -35,7 +35,7 @@ fn server_frame(transcript: &mut Transcript, frame: &Value) {
     let kind = frame.get("type").and_then(Value::as_str);
     match applied {
         FrameResult::Duplicate | FrameResult::Gap => {
-            assert_eq!(*transcript, before, "nothing follows from it")
+            assert_eq!(*transcript, before, "nothing follows from it");
         }
         FrameResult::Stale | FrameResult::Ignored => assert_eq!(transcript.messages, before.messages),
         FrameResult::Applied => {}
