@@ -1,7 +1,7 @@
 //! What must hold of session frames for any bytes at all. The fuzz target calls it for hours; the ordinary tests
 //! (`crates/koboshi/tests/session_any.rs`) call the same for a moment, on stable Rust.
 
-use koboshi::session::{ClientFrame, Event, FrameResult, Transcript};
+use koboshi::session::{Body, ClientFrame, Event, FrameResult, Transcript};
 use serde_json::Value;
 
 /// Any bytes as frames, one in a line: those of a client are read, those of a gateway are applied. No panic, and a reader keeps its promises.
@@ -50,7 +50,9 @@ fn server_frame(transcript: &mut Transcript, frame: &Value) {
             assert_eq!(*transcript, once, "a duplicate changes nothing");
         }
     }
-    if let Ok(event) = serde_json::from_value::<Event>(frame.clone()) {
+    // An event of a later version is passed over and never stored.
+    let known = serde_json::from_value::<Event>(frame.clone()).ok().filter(|event| event.body != Body::Unknown);
+    if let Some(event) = known {
         // What is stored of it is read again as the same.
         let again = serde_json::to_value(&event).and_then(serde_json::from_value::<Event>);
         assert_eq!(again.ok(), Some(event));

@@ -328,7 +328,11 @@ fn write(
         status: reply.status,
         heading,
         dialect: context.dialect,
-        kind: fault.kind,
+        // Codex gives up for good at the word for a quota, also where it would have been renewed within its own wait.
+        kind: match fault.kind {
+            Kind::QuotaExceeded if again && context.program == Program::Codex => Kind::RateLimited,
+            kind => kind,
+        },
         code: words.code.unwrap_or(fault.kind.name()).to_owned(),
         message: words.sentence.trim().to_owned(),
         param: words.param.map(str::to_owned),

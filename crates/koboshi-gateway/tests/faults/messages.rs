@@ -279,6 +279,13 @@ fn an_agent_program_is_told_to_wait_by_the_first_error_as_by_the_second() {
             assert_eq!(answer.header("x-should-retry"), Some("false"), "{agent} {time}: {answer:?}");
         }
     }
+    // Codex gives up for good at the word for a quota.
+    let renewed = Stage::of(&["one/quota?retry_after=20"]);
+    for time in ["first", "second"] {
+        let error = question(&renewed, "codex_cli_rs/0.50.0").json()["error"].clone();
+        assert_eq!(error["koboshi"]["kind"], "quota_exceeded", "{time}: {error}");
+        assert_eq!(error["code"], "rate_limit_exceeded", "{time}: {error}");
+    }
     let library = Stage::of(&["one/rate-429?retry_after=4"]);
     assert_eq!(library.ask(&chat(false)).header("x-should-retry"), Some("false"), "its retries are counted");
     assert_eq!(library.ask(&chat(false)).header("x-should-retry"), Some("true"));

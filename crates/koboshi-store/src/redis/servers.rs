@@ -60,7 +60,7 @@ impl Addresses {
     }
 
     fn names(&self) -> String {
-        let names: Vec<String> = self.all.iter().map(|info| info.addr().to_string()).collect();
+        let names: Vec<String> = self.all.iter().map(|info| shown(info.addr())).collect();
         names.join(", ")
     }
 }
@@ -145,6 +145,18 @@ impl Servers {
         let (host, port) = address.rsplit_once(':')?;
         let host = if host.is_empty() { host_of(node) } else { host.trim_matches(['[', ']']) };
         Some(open(at(node, host, port.parse().ok()?), limit))
+    }
+}
+
+/// An address as it is written in a configuration: the driver leaves out the brackets of IPv6.
+fn shown(address: &ConnectionAddr) -> String {
+    match address {
+        ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. }
+            if host.contains(':') && !host.starts_with('[') =>
+        {
+            format!("[{host}]:{port}")
+        }
+        other => other.to_string(),
     }
 }
 

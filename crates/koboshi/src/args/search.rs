@@ -92,7 +92,7 @@ pub(super) fn run(text: &str, case: Case<'_>) -> Outcome {
             let why = "two different changes of one mark each make it readable";
             Outcome::Two(Stop::new(Defect::Ambiguous, at, why))
         }
-        (Ok(()), Some(Found { is_doubtful: false, json, edit, .. })) => {
+        (Ok(()), Some(Reading { is_doubtful: false, json, edit, .. })) => {
             let changes = vec![Change { what: edit.what, span: edit.at..edit.at + edit.taken }];
             Outcome::One(Arguments { json, changes })
         }
@@ -107,11 +107,11 @@ struct Search<'t> {
     /// How many bytes may still be read.
     steps: usize,
     candidates: usize,
-    found: Option<Found>,
+    found: Option<Reading>,
 }
 
 /// The first candidate that was accepted.
-struct Found {
+struct Reading {
     value: Value,
     json: String,
     edit: Edit,
@@ -272,7 +272,7 @@ impl Search<'_> {
         match &mut self.found {
             Some(found) if found.value == value => found.is_doubtful &= is_doubtful,
             Some(_) => return Err(GivenUp::Two(edit.at)),
-            none => *none = Some(Found { value, json, edit, is_doubtful }),
+            none => *none = Some(Reading { value, json, edit, is_doubtful }),
         }
         Ok(())
     }
