@@ -51,7 +51,8 @@ fn server_frame(transcript: &mut Transcript, frame: &Value) {
         }
     }
     // An event of a later version is passed over and never stored.
-    let known = serde_json::from_value::<Event>(frame.clone()).ok().filter(|event| event.body != Body::Unknown);
+    let known =
+        serde_json::from_value::<Event>(frame.clone()).ok().filter(|event| event.body != Body::Unknown);
     if let Some(event) = known {
         // What is stored of it is read again as the same.
         let again = serde_json::to_value(&event).and_then(serde_json::from_value::<Event>);

@@ -120,6 +120,9 @@ fn a_supervisor_that_hangs_blocks_no_agent_for_long() {
     home.agent("hung", &agent, json!({"when": "once", "survives": false}));
     let supervisor = home.supervise();
     until("it runs", || (home.state_of("hung/default") == "running").then_some(()));
+    // What the supervisor has not read yet may be dropped.
+    let read = || run(&["logs", "hung", "--store", &home.store()]).text;
+    until("its first line is read", || read().contains("before").then_some(()));
     signal(&supervisor.0, "-STOP");
     fs::write(&go, "").unwrap();
     until("it has written everything", || flooded.exists().then_some(()));

@@ -82,7 +82,7 @@ impl Screen {
 
 /// A terminal, and its name.
 fn terminal() -> (File, String) {
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&terminal).unwrap();
     unlockpt(&terminal).unwrap();
     let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();

@@ -249,6 +249,29 @@ fn another_admin_key_ends_the_sessions_of_the_old_one() {
 }
 
 #[test]
+fn a_key_that_was_replaced_makes_no_target_any_more() {
+    let of = |key: &str| {
+        config(&format!(
+            "providers: {{one: {{kind: openai, base_url: 'http://127.0.0.1:9/v1', keys: [{key}]}}}}\nroutes: {{talk: [one/m]}}\n"
+        ))
+    };
+    let gateway = start(of("sk-old"));
+    let at = address(&gateway);
+    let keys = || {
+        let targets = get(at, "/koboshi/targets").json()["targets"].as_array().unwrap().clone();
+        targets
+            .iter()
+            .filter(|target| target["target"] == "one/m")
+            .map(|one| one["key"].to_string())
+            .collect::<Vec<_>>()
+    };
+    let before = keys();
+    gateway.reload(of("sk-new")).unwrap();
+    let after = keys();
+    assert_eq!((before.len(), after.len()), (1, 1), "{before:?} {after:?}");
+}
+
+#[test]
 fn the_overview_counts_what_was_survived_and_what_clients_saw() {
     let gateway = start(config("routes: {talk: [sim/fail-503, sim/ok], lost: [sim/fail-503]}\n"));
     let at = address(&gateway);

@@ -12,7 +12,7 @@ use koboshi::redact::Redactor;
 use koboshi::spend::Amount;
 
 use crate::phrase::{Lang, Phrases};
-use crate::when::local_time;
+use crate::when::{local_time, past_time};
 
 /// The most characters of what a fact says besides.
 const MAX_DETAIL: usize = 300;
@@ -157,11 +157,12 @@ impl NoticeWords<'_> {
         let fault = fault(notice);
         lines.extend(fault.as_ref().map(|fault| self.phrases.fault_message(self.lang, fault)));
         let time = |time: jiff::Timestamp| local_time(self.lang, &time.to_zoned(self.zone.clone()));
+        let past = |time: jiff::Timestamp| past_time(self.lang, &time.to_zoned(self.zone.clone()));
         lines.push(match notice.until {
             Some(until) => {
-                self.say("notice-until", &[("since", &time(notice.since)), ("until", &time(until))])
+                self.say("notice-until", &[("since", &past(notice.since)), ("until", &time(until))])
             }
-            None => self.say("notice-since", &[("since", &time(notice.since))]),
+            None => self.say("notice-since", &[("since", &past(notice.since))]),
         });
         if notice.trigger == Trigger::Route {
             lines.push(self.say("notice-route-next", &[]));
@@ -176,8 +177,8 @@ impl NoticeWords<'_> {
     fn ended(&self, notice: &Notice) -> Vec<String> {
         let ended = notice.ended.unwrap_or(notice.at);
         let lasted = Duration::try_from(ended.duration_since(notice.since)).unwrap_or_default();
-        let time = |time: jiff::Timestamp| local_time(self.lang, &time.to_zoned(self.zone.clone()));
-        let (since, until) = (time(notice.since), time(ended));
+        let past = |time: jiff::Timestamp| past_time(self.lang, &time.to_zoned(self.zone.clone()));
+        let (since, until) = (past(notice.since), past(ended));
         let length = self.phrases.countdown(self.lang, lasted);
         let shown = [("since", since.as_str()), ("until", until.as_str()), ("length", length.as_str())];
         let mut lines = vec![self.say("notice-lasted", &shown)];

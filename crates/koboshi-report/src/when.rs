@@ -1,7 +1,7 @@
 //! Times as people read them: in their own zone, in their own form, and as part of a sentence.
 //!
 //! A reader of an error should not have to convert UTC. The caller passes the reader's zone; where it is unknown, UTC is named
-//! as such. Times to wait for are rounded up to the minute: a retry one minute too early would fail.
+//! as such. Times to wait for are rounded up to the minute: a retry one minute too early would fail. Those that have passed are rounded down.
 
 use std::time::Duration;
 
@@ -17,6 +17,13 @@ const MAX_LENGTH: Duration = Duration::from_secs(90);
 #[must_use]
 pub fn local_time(lang: Lang, time: &Zoned) -> String {
     with_zone(lang, &rounded_up(time), "%Y-%m-%d %H:%M")
+}
+
+/// The same of a time that has passed, which is rounded down: nothing began in the future.
+#[must_use]
+pub fn past_time(lang: Lang, time: &Zoned) -> String {
+    let minute = time.with().second(0).subsec_nanosecond(0).build();
+    with_zone(lang, minute.as_ref().unwrap_or(time), "%Y-%m-%d %H:%M")
 }
 
 /// The same to the second, for records of what happened.
@@ -96,6 +103,13 @@ mod tests {
         jiff::fmt::temporal::DateTimeParser::new()
             .parse_zoned_with(&TimeZoneDatabase::bundled(), text)
             .unwrap()
+    }
+
+    #[test]
+    fn a_time_that_has_passed_is_not_in_the_future() {
+        let time = at("2026-11-17T12:35:59+09:00[Asia/Tokyo]");
+        assert_eq!(past_time(Lang::En, &time), "2026-11-17 12:35 JST");
+        assert_eq!(local_time(Lang::En, &time), "2026-11-17 12:36 JST");
     }
 
     #[test]

@@ -66,8 +66,8 @@ const LEFT: &[(&[&str], Words)] = &[
             "alerting_threshold", "alerting_args", "background_health_checks", "health_check_interval",
         ],
         words(
-            "Koboshi has budgets under `keys` and a dashboard built in; it has no database to set up, no teams and no alerts",
-            "Koboshi では予算を `keys` で設定します。ダッシュボードは組み込みです。データベースの準備は不要で、チームとアラートの機能はありません",
+            "Koboshi has budgets under `keys` and a dashboard built in; it has no database to set up and no teams, and tells of failures by `notify` (docs/notices.md)",
+            "Koboshi では予算を `keys` で設定します。ダッシュボードは組み込みです。データベースの準備は不要です。チームの機能はありません。障害や予算は `notify` で通知できます（docs/notices.md）",
         ),
     ),
     (

@@ -183,7 +183,9 @@ impl SharedState {
         let before = self.plan();
         let same = before.config.breaker == plan.config.breaker && before.config.gate == plan.config.gate;
         self.plan.store(Arc::new(plan));
-        if !same {
+        if same {
+            self.targets.keep_configured(&self.plan());
+        } else {
             self.targets.clear();
         }
         self.adopt_limits();

@@ -1,6 +1,6 @@
 //! Every target that was used, made when it is first needed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -58,6 +58,20 @@ impl Targets {
     pub(crate) fn clear(&self) {
         self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
         self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// Forgets the targets of providers and keys that the config no longer has: a rejected key that was replaced is out of use for good.
+    pub(crate) fn keep_configured(&self, plan: &Plan) {
+        let configured: HashSet<(&str, &str)> = plan
+            .providers()
+            .flat_map(|provider| provider.keys.iter().map(|key| (&*provider.name, key.fingerprint.as_str())))
+            .collect();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let before = known.len();
+        known.retain(|(provider, _, fingerprint), _| configured.contains(&(&**provider, fingerprint)));
+        if known.len() < before {
+            self.generation.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// Targets that are cached elsewhere are valid while this stays the same.

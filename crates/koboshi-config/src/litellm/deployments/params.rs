@@ -39,8 +39,8 @@ const LEFT: &[(&[&str], Words)] = &[
     (
         &["rpm", "tpm", "max_parallel_requests"],
         words(
-            "Koboshi takes rate limits from response headers; there is no limit of requests or tokens per minute of your own (`gate.max_concurrency` limits how many requests run at a target at the same time)",
-            "Koboshi はレート制限をレスポンスヘッダーから学習します。1 分あたりのリクエスト数やトークン数の上限を自分で設定することはできません（`gate.max_concurrency` で、ターゲットごとの同時リクエスト数を制限できます）",
+            "Koboshi takes rate limits from response headers; a limit of requests or tokens per minute cannot be set for a provider (for each client it is `keys.*.rate`; `gate.max_concurrency` limits how many requests run at a target at the same time)",
+            "Koboshi はレート制限をレスポンスヘッダーから学習します。プロバイダーに対する 1 分あたりのリクエスト数やトークン数の上限は設定できません（クライアントごとの上限は `keys.*.rate` です。`gate.max_concurrency` で、ターゲットごとの同時リクエスト数を制限できます）",
         ),
     ),
     (
