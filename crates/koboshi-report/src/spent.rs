@@ -8,7 +8,7 @@ use crate::phrase::{Lang, Phrases};
 /// The sentence for a call that did not succeed.
 ///
 /// ```
-/// use koboshi::call::{End, Failed};
+/// use koboshi::call::{End, FailedAttempt};
 /// use koboshi::fault::{Fault, Kind};
 /// use koboshi_report::phrase::{Lang, Phrases};
 /// use koboshi_report::spent::spent;
