@@ -1,6 +1,6 @@
 //! Tells people when something fails: Slack, webhooks, mail, commands.
 //!
-//! What is the matter is read from the store that all processes of a fleet share, as state ([`facts`]); the core decides who
+//! What is the matter is read from the store that all processes of a fleet share, as state (`facts`); the core decides who
 //! gets which notice ([`koboshi::notice`]); `koboshi-report` writes it; a [`channel`] sends it. [`Notifications`] has a thread of its own, which
 //! no request waits for.
 //!

@@ -241,22 +241,11 @@ impl SessionClient {
         self.until(kind, |frame| frame["type"] == kind)
     }
 
-    /// Reads until the turn has ended, and gives the answer's text. A reader that fell behind, as on a busy machine, gets a snapshot in place of the end.
+    /// Reads until the turn has ended, and gives the answer's text.
     pub fn answer(&mut self) -> String {
-        loop {
-            let frame = self.next().unwrap_or_else(|end| panic!("done: {end:?}: {:#?}", self.frames));
-            let messages = &self.transcript.messages;
-            let answer = match frame["type"].as_str() {
-                Some("done") => messages.iter().find(|message| frame["message"] == message.id.as_str()),
-                Some("snapshot") if self.transcript.open.is_none() => {
-                    messages.last().filter(|message| message.role == koboshi::session::Role::Assistant)
-                }
-                _ => None,
-            };
-            if answer.is_some() || frame["type"] == "done" {
-                return answer.and_then(|answer| answer.content.as_str()).unwrap_or_default().to_owned();
-            }
-        }
+        let done = self.next_of("done");
+        let message = self.transcript.messages.iter().find(|message| done["message"] == message.id.as_str());
+        message.and_then(|message| message.content.as_str()).unwrap_or_default().to_owned()
     }
 
     /// Reads until the connection is over.

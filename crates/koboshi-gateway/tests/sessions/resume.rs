@@ -74,14 +74,17 @@ fn a_cursor_behind_the_tail_gives_a_snapshot() {
     let mut away = client.tab("tab-2");
     away.cut();
     client.chat("c-1", "hello");
-    let text = client.answer();
+    // On a busy machine this reader falls behind too: then a snapshot has the end.
+    client.until("the whole answer", |frame| {
+        frame["type"] == "done" || frame["type"] == "snapshot" && frame["open"].is_null()
+    });
     assert!(client.transcript.seq > 2500, "more than a tail holds: {}", client.transcript.seq);
     away.transcript.epoch.clone_from(&client.transcript.epoch);
     away.come_back();
     assert_eq!(away.frames.last().unwrap()["resumed"], "snapshot");
     away.next_of("snapshot");
     assert_eq!(away.transcript, client.transcript);
-    assert_eq!(away.transcript.messages[1].content, text.as_str());
+    assert_eq!((away.transcript.messages.len(), away.transcript.open.is_none()), (2, true));
 }
 
 #[test]
