@@ -169,7 +169,7 @@ pub(super) fn view(state: &SharedState, target: &Target) -> TargetView {
         model: target.shown_model.to_string(),
         health,
         why,
-        attempts: target.meters.attempts.get(),
+        attempts: target.meters.own_attempts.get(),
         breaker: BreakerView {
             mode: mode.name(),
             since: breaker.since,

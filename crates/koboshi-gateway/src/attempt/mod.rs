@@ -138,6 +138,7 @@ impl Journey<'_> {
         };
         self.context.attempt();
         target.meters.attempts.inc();
+        target.meters.own_attempts.inc();
         attempt_guard.mark_sent(wall);
         match timeout_at(limits.first, self.core.upstream.send(&request)).await {
             Ok(Ok(answer)) => Ok(BegunAttempt { answer, limits, began, wall, token }),

@@ -104,6 +104,8 @@ pub(crate) struct Meters {
 #[derive(Clone)]
 pub(crate) struct TargetMeters {
     pub(crate) attempts: Counter,
+    /// The attempts at this target alone: beyond the bound of labels the series above is shared.
+    pub(crate) own_attempts: Counter,
     pub(crate) resends: Counter,
     pub(crate) duration: Histogram,
     pub(crate) first_content: Histogram,
@@ -198,6 +200,7 @@ impl Meters {
         };
         TargetMeters {
             attempts: self.attempts.get_or_create_owned(&labels),
+            own_attempts: Counter::default(),
             resends: self.resends.get_or_create_owned(&labels),
             duration: self.duration.get_or_create_owned(&labels),
             first_content: self.first_content.get_or_create_owned(&labels),
@@ -319,6 +322,9 @@ mod tests {
             meters.target("openai", &format!("m{number}")).attempts.inc();
         }
         let lines = meters.text().lines().filter(|line| line.starts_with("koboshi_attempts_total")).count();
+        let (one, other) = (meters.target("openai", "beyond"), meters.target("openai", "as well"));
+        one.own_attempts.inc();
+        assert_eq!((one.own_attempts.get(), other.own_attempts.get()), (1, 0), "not shared beyond the bound");
         assert_eq!(lines, MAX_TARGETS + 1);
         assert!(meters.text().contains("gen_ai_request_model=\"other\"} 300"));
     }
