@@ -70,7 +70,7 @@ let shownError = null;
 let phaseTimer;
 /** A key of the gateway, where it needs one; it stays in this page's memory. */
 let key = "";
-/** Models of the gateway that are not the simulated provider's. */
+/** Routes of the gateway. */
 let own = [];
 
 /** The real WebSocket, held so that the page can cut it. */
@@ -104,12 +104,12 @@ async function ticket() {
   return (await answer.json()).ticket;
 }
 
-/** The routes of the gateway's own config can be asked too. */
+/** The routes of the gateway's own config can be asked too. It lists them beside the models that they lead to, which belong to a provider. */
 async function findOwn() {
   const headers = key ? { authorization: `Bearer ${key}` } : {};
   const answer = await fetch("/v1/models", { headers }).catch(() => null);
   const models = answer?.ok ? (await answer.json()).data : [];
-  own = models.map(({ id }) => id).filter((id) => !id.startsWith("sim/") && !id.includes("*")).slice(0, 4);
+  own = models.filter(({ owned_by: owner }) => owner === "koboshi").map(({ id }) => id).filter((id) => !id.includes("*")).slice(0, 4);
   label();
 }
 

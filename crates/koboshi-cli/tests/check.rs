@@ -420,3 +420,22 @@ fn a_key_in_the_file_is_a_warning() {
     let text = check("${OWN_KEY}", &[("OWN_KEY", key)]);
     assert!(!text.contains("stands in this file"), "{text}");
 }
+
+/// The parser names the value before the tab; a person needs the line that has it.
+#[test]
+fn a_tab_is_named_at_its_own_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for (text, place) in [
+        ("providers:\n  one:\n    kind: openai\n\t  base_url: \"http://x/v1\"\n", "4:1"),
+        ("routes:\n  a: >\n\tsim/ok\n", "3:1"),
+        ("routes:\n  a:\n    - sim/ok\n \t- sim/ok\n", "4:2"),
+        ("routes:\n  b:\n    chain: [sim/ok]\n    \tstatic: x\n", "4:5"),
+        ("routes:\n  a:\n\t- sim/ok\n", "3:1"),
+    ] {
+        let file = folder.path().join("koboshi.yaml");
+        std::fs::write(&file, text).unwrap();
+        let out = run_in(&folder.path().display().to_string(), &["check", "koboshi.yaml", "--lang", "en"], &[]);
+        let wanted = format!("koboshi.yaml:{place}: a tab is used as indentation");
+        assert!(said(&out).contains(&wanted), "{text:?}: {}", said(&out));
+    }
+}

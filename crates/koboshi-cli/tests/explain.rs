@@ -39,7 +39,7 @@ fn it_speaks_japanese_on_demand_and_by_environment() {
         "{}",
         asked.text
     );
-    assert!(asked.text.contains("1時間59分33秒"), "{}", asked.text);
+    assert!(asked.text.contains("1 時間 59 分 33 秒"), "{}", asked.text);
     let by_environment =
         run_with(&["explain", &log, "--exit-code", "1", "--now", NOW], &[("LC_ALL", "ja_JP.UTF-8")], "");
     assert_eq!(by_environment.text, asked.text);

@@ -133,7 +133,7 @@ fn times_are_in_the_readers_zone_with_the_stated_one_beside_it() {
     let paris = said(TOKYO, "en", &[("TZ", "Europe/Paris")]);
     assert!(paris.contains("2026-11-17 07:00 CET (10h left)"), "{paris}");
     let tokyo = said(TOKYO, "ja", &[("TZ", "Asia/Tokyo")]);
-    assert!(tokyo.contains("2026-11-17 15:00（日本時間）まで（あと 10時間）"), "{tokyo}");
+    assert!(tokyo.contains("2026-11-17 15:00（日本時間）まで（あと 10 時間）"), "{tokyo}");
     assert!(!tokyo.contains("元のテキストの表記"), "it is the same: {tokyo}");
     let asked = run_with(&["explain", "--now", NOW, "--zone", "America/New_York"], &[], TOKYO).text;
     assert!(asked.contains("2026-11-17 01:00 EST"), "{asked}");
@@ -478,12 +478,12 @@ fn a_wait_without_a_stamp_is_counted_from_the_files_last_change_or_said_to_be_co
     assert_eq!(fault(answer, &[])["wait"]["seconds"], 20.0, "the date of an answer is its time");
 }
 
-/// A session limit is the window of five hours: at half past five, one that resets at ten past five is over.
+/// What says when a text was written says whether its time of day has passed: a stamp in the text, else the age of its file.
 #[test]
 fn a_session_limit_whose_reset_has_passed_is_over() {
     for text in [
-        "You've hit your session limit · resets 5:10pm (Asia/Tokyo)\n",
-        "5-hour limit reached ∙ resets 5:10pm (Asia/Tokyo)\n",
+        "[2026-11-16T14:00:00+09:00] You've hit your session limit · resets 5:10pm (Asia/Tokyo)\n",
+        "[2026-11-16T14:00:00+09:00] 5-hour limit reached ∙ resets 5:10pm (Asia/Tokyo)\n",
     ] {
         let at = |now: &str| {
             let args = ["explain", "--format", "json", "--exit-code", "1", "--now", now];

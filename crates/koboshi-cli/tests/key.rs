@@ -30,7 +30,11 @@ fn a_key_is_made_used_and_revoked_while_the_gateway_runs() {
     assert!(written.contains("laptop:") && !written.contains(&key), "{written}");
     assert_eq!(run(&["check", &place]).status, 0);
     assert_eq!(new(&["laptop"]).status, 2, "the name is taken");
-    let phone = new(&["phone"]).text.trim().to_owned();
+    let closes = |error: &str| error.contains("the dashboard, the commands with --url and /metrics are closed");
+    assert!(closes(&made.error) && made.error.contains("as `sha256` under `admin`"), "{}", made.error);
+    let phone = new(&["phone"]);
+    assert!(!closes(&phone.error), "only the first one does: {}", phone.error);
+    let phone = phone.text.trim().to_owned();
     let served = Served::start(&config, &folder.path().join("store.db"));
     let status = |key: &str| {
         let mut question = chat(false);
@@ -38,6 +42,9 @@ fn a_key_is_made_used_and_revoked_while_the_gateway_runs() {
         served.post(&question, &[("authorization", &format!("Bearer {key}"))]).status
     };
     assert_eq!((status(&key), status(&phone), status("kbs-other")), (200, 200, 401));
+    let mut operator = Client::to(served.address);
+    operator.send("GET", "/koboshi/status", &[], b"");
+    assert_eq!(operator.read().status, 401, "it is closed, as was said");
     let revoked = run(&["key", "revoke", "laptop", "--config", &place]);
     assert_eq!(revoked.status, 0, "{}", revoked.error);
     signal(&served.child, "-HUP");

@@ -307,6 +307,29 @@ fn resume_does_everything_the_first_time_and_nothing_the_second() {
 }
 
 /// How many targets were asked for a request.
+/// A provider whose account is in cooldown by itself is not said to be available.
+#[test]
+fn resume_names_what_still_stops_requests() {
+    let scene = Scene::start(CHAIN);
+    for key in ["provider:sim", "account:sim/ok"] {
+        assert_eq!(scene.on_url(&["cool", key, "--for", "1h"]).status, 0);
+    }
+    until("the file shows both", || {
+        let shown = scene.on_file(&["status"]).text;
+        (shown.contains("provider:sim") && shown.contains("account:sim/ok")).then_some(())
+    });
+    let first = scene.on_file(&["resume", "provider:sim"]);
+    assert_eq!(first.status, 0, "{}", first.text);
+    assert!(first.text.contains("provider:sim was resumed."), "{}", first.text);
+    assert!(!first.text.contains("available again"), "{}", first.text);
+    assert!(first.text.contains("account:sim/ok still stops requests"), "{}", first.text);
+    assert!(first.text.contains("koboshi resume account:sim/ok"), "the command is named: {}", first.text);
+    let second = scene.on_file(&["resume", "provider:sim", "--format", "json"]);
+    assert_eq!(json(&second)["still_held"], json!(["account:sim/ok"]), "{}", second.text);
+    let last = scene.on_file(&["resume", "account:sim/ok"]);
+    assert!(last.text.contains("account:sim/ok is available again"), "{}", last.text);
+}
+
 fn asked(scene: &Scene, model: &str) -> Option<String> {
     scene.gateway.chat(model).header("x-koboshi-attempts").map(str::to_owned)
 }

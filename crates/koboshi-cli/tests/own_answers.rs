@@ -85,13 +85,19 @@ fn what_a_model_does_not_support_is_in_the_message() {
 
 #[test]
 fn a_limit_that_ended_last_night_is_nothing_to_wait_for() {
-    let file = scratch("own-last-night.txt", "5-hour limit reached ∙ resets 3am\n");
-    let at = |now: &str| run(&["explain", &file, "--now", now, "--lang", "en"]).text;
-    let morning = at("2026-11-18T06:00:00Z");
+    let at = |text: &str, now: &str| {
+        let file = scratch("own-last-night.txt", text);
+        run(&["explain", &file, "--now", now, "--lang", "en"]).text
+    };
+    let dated = "[2026-11-18T01:00:00Z] 5-hour limit reached ∙ resets 3am\n";
+    let morning = at(dated, "2026-11-18T06:00:00Z");
     assert!(morning.contains("The stated wait is over. You can try again now."), "{morning}");
     assert!(!morning.contains("Wait until") && !morning.contains("later"), "{morning}");
-    let night = at("2026-11-18T01:00:00Z");
+    let night = at(dated, "2026-11-18T01:00:00Z");
     assert!(night.contains("2026-11-18 03:00 UTC (2h left)"), "{night}");
+    // Without a time of its own it is read as written at the time that is named.
+    let undated = at("5-hour limit reached ∙ resets 3am\n", "2026-11-18T06:00:00Z");
+    assert!(undated.contains("2026-11-19 03:00 UTC (21h left)"), "{undated}");
 }
 
 #[test]

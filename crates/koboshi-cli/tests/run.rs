@@ -209,6 +209,22 @@ fn the_exit_status_is_the_commands_or_says_why_it_is_ours() {
     }
 }
 
+/// The next run would not start: whoever reads why this one did not must read that too.
+#[test]
+fn a_missing_program_says_that_its_agent_is_parked() {
+    for (command, code_of_it) in [("there-is-no-such-program", 127), ("/etc/passwd", 126)] {
+        let home = Home::new();
+        let first = home.run(&["--agent", "a", "--project", "p"], &[command]);
+        assert_eq!(code(&first), code_of_it, "{}", said(&first));
+        let resume = format!("koboshi resume agent:a/p --store {}", home.store());
+        assert!(said(&first).contains("agent:a/p is parked now"), "{}", said(&first));
+        assert!(said(&first).contains(&resume), "{}", said(&first));
+        assert_eq!(code(&home.run(&["--agent", "a", "--project", "p"], &["true"])), 69, "it is");
+        let unnamed = home.run(&[], &[command]);
+        assert!(!said(&unnamed).contains("parked"), "{}", said(&unnamed));
+    }
+}
+
 #[test]
 fn a_login_that_is_refused_parks_the_agent_and_the_command_that_is_named_resumes_it() {
     let home = Home::new();

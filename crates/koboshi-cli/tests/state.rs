@@ -198,7 +198,7 @@ fn the_status_says_what_stands_still_why_and_what_to_do() {
     }
     let japanese = home.run(&["status", "--lang", "ja"]).text;
     assert!(
-        japanese.contains("クールダウン中  account:main  2026-11-15 12:28:20（UTC）まで（あと 28分20秒）"),
+        japanese.contains("クールダウン中  account:main  2026-11-15 12:28:20（UTC）まで（あと 28 分 20 秒）"),
         "{japanese}"
     );
 }

@@ -9,30 +9,20 @@ use crate::{spacing, wide};
 /// What the library says of a tab.
 const TAB: &str = "tab";
 
+/// How many lines behind the parser's place may be the one with the tab.
+const TAB_LINES: u64 = 100;
+
 /// The place of the first tab of a line's indentation.
-fn at_tab(line: &str, spot: Spot) -> Spot {
+fn tab_of(source: &Source<'_>, line: u64) -> Option<Spot> {
     let blank = |c: &char| c.is_whitespace();
-    match line.chars().take_while(blank).position(|c| c == '\t') {
-        Some(at) => Spot {
-            column: u64::try_from(at).unwrap_or_default().saturating_add(1),
-            start: None,
-            chars: 1,
-            ..spot
-        },
-        None => spot,
-    }
+    let at = source.line(line).chars().take_while(blank).position(|c| c == '\t')?;
+    let column = u64::try_from(at).unwrap_or_default().saturating_add(1);
+    Some(Spot { line, column, start: None, chars: 1 })
 }
 
 /// Messages of the library about broken YAML, what they most often mean, and what to do.
 const BROKEN: &[(&str, Words, Words)] = &[
-    (
-        TAB,
-        words("a tab is used as indentation", "インデントにタブが使われています"),
-        words(
-            "YAML is indented with spaces: replace the tab",
-            "YAML のインデントは空白で書きます。タブを置き換えてください",
-        ),
-    ),
+    (TAB, TABS.0, TABS.1),
     (
         "did not find expected key",
         words("the indentation does not fit the lines above", "インデントが上の行と合っていません"),
@@ -100,6 +90,13 @@ const BROKEN: &[(&str, Words, Words)] = &[
     ("budget", TOO_MUCH, RIGHT_FILE),
     ("limit", TOO_MUCH, RIGHT_FILE),
 ];
+const TABS: (Words, Words) = (
+    words("a tab is used as indentation", "インデントにタブが使われています"),
+    words(
+        "YAML is indented with spaces: replace the tab",
+        "YAML のインデントは空白で書きます。タブを置き換えてください",
+    ),
+);
 const TOO_MUCH: Words = words(
     "too deep, too many values or too many aliases for a config",
     "設定ファイルとしては深すぎるか、値やエイリアスが多すぎます",
@@ -180,10 +177,15 @@ pub(crate) fn broken_yaml(source: &Source<'_>, broken: &tree::BrokenYaml) -> Pro
     if let Some((spot, message, hint)) = nearby(wide_colon).or_else(|| nearby(spacing::of_line)) {
         return source.problem(spot, "", message, Some(hint.into()));
     }
-    // The parser stops behind the tab.
-    let is_tab = known.is_some_and(|(part, ..)| *part == TAB);
-    let spot = broken.spot.map(|spot| if is_tab { at_tab(source.line(spot.line), spot) } else { spot });
-    match spot {
+    if let Some(tab) = broken.spot.and_then(|spot| {
+        // Where the parser speaks of a tab, it names the value before it, which can stand some lines above.
+        let is_told = known.is_some_and(|(part, ..)| *part == TAB);
+        let last = if is_told { spot.line.saturating_add(TAB_LINES) } else { spot.line };
+        (spot.line..=last).find_map(|line| tab_of(source, line))
+    }) {
+        return source.problem(tab, "", TABS.0, Some(TABS.1.into()));
+    }
+    match broken.spot {
         Some(spot) => source.problem(spot, "", message, Some(hint.into())),
         None => Problem::of_file(source.name, message, Some(hint.into())),
     }

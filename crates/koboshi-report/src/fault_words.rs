@@ -24,8 +24,19 @@ impl Phrases {
             .unwrap_or_else(|| self.suggestion(lang, fault.kind, fault.sub))
     }
 
+    /// What the rule that decided says by itself, where its kind or category would say less: what failed, and what to do.
+    #[must_use]
+    pub fn of_rule(&self, lang: Lang, fault: &Fault) -> Option<(String, String)> {
+        let id = format!("rule-{}", fault.evidence.rule.replace('.', "-"));
+        let part = |part: &str| self.text(lang, &format!("{id}.{part}"), &[]);
+        Some((part("message")?, part("suggestion")?))
+    }
+
     fn of_fault(&self, lang: Lang, fault: &Fault, part: &str) -> Option<String> {
         let kind = fault.kind.name();
+        if let Some((message, suggestion)) = self.of_rule(lang, fault) {
+            return Some(if part == "message" { message } else { suggestion });
+        }
         if is_bare(fault) {
             return self.text(lang, &format!("bare-{kind}.{part}"), &[]);
         }

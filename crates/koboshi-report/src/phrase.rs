@@ -155,22 +155,22 @@ impl Phrases {
             .unwrap_or_else(|| fault.origin.name().to_owned())
     }
 
-    /// A length of time as a countdown: `1h 59m 33s`, `1時間59分33秒`. Milliseconds matter to no reader, so they are shown only
-    /// below one second.
+    /// A length of time as a countdown: `1h 59m 33s`, `1 時間 59 分 33 秒`. Milliseconds matter to no reader, so they are shown only
+    /// below one second; a part of a second counts as a whole one, because a wait that is shown too short is a try in vain.
     #[must_use]
     pub fn countdown(&self, lang: Lang, length: Duration) -> String {
-        let whole =
-            if length < Duration::from_secs(1) { length } else { Duration::from_secs(length.as_secs()) };
+        let seconds = length.as_secs().saturating_add(u64::from(length.subsec_nanos() > 0));
+        let whole = if length < Duration::from_secs(1) { length } else { Duration::from_secs(seconds) };
         let short = print_duration(whole);
         match lang {
             Lang::En => short,
             Lang::Ja => {
-                let units = [("ms", "ミリ秒"), ("d", "日"), ("h", "時間"), ("m", "分"), ("s", "秒")];
+                let units = [("ms", " ミリ秒"), ("d", " 日"), ("h", " 時間"), ("m", " 分"), ("s", " 秒")];
                 let part = |part: &str| {
                     let unit = units.iter().find(|(short, _)| part.ends_with(short));
                     unit.map_or(part.to_owned(), |(short, long)| part.replace(short, long))
                 };
-                short.split(' ').map(part).collect()
+                short.split(' ').map(part).collect::<Vec<_>>().join(" ")
             }
         }
     }

@@ -152,7 +152,7 @@ mod tests {
             try_again(&phrases, lang, until, now.timestamp(), zone.clone())
         };
         assert_eq!(say(Lang::En, 29_500), "Please try again in 30s.");
-        assert_eq!(say(Lang::Ja, 29_500), "30秒後にもう一度お試しください。");
+        assert_eq!(say(Lang::Ja, 29_500), "30 秒後にもう一度お試しください。");
         assert_eq!(say(Lang::En, 3_600_000), "Please try again after 2026-11-17 13:00 JST.");
         assert_eq!(say(Lang::Ja, 3_600_000), "2026-11-17 13:00（日本時間）以降にもう一度お試しください。");
         assert_eq!(say(Lang::En, 0), "Please try again in 1s.");

@@ -217,6 +217,9 @@ impl Renderer<'_> {
                     Lang::En => (own.message.en.clone(), own.suggestion.en.clone()),
                 };
             }
+            if let Some(words) = self.phrases.of_rule(self.lang, fault) {
+                return words;
+            }
             let said = (
                 self.phrases.tool_message(self.lang, category),
                 self.phrases.tool_suggestion(self.lang, category),
@@ -258,6 +261,10 @@ impl Renderer<'_> {
         }
         let Some(category) = fault.category.as_deref() else { return Vec::new() };
         let own = self.rules.own_category(category);
+        if own.is_none() && self.phrases.of_rule(self.lang, fault).is_some() {
+            // The steps of a category are for all of its causes, and this one is known.
+            return Vec::new();
+        }
         let further = steps_for(category).into_iter().filter(|step| *step != Step::Category);
         further.map(|step| step_words(self.phrases, self.lang, step, category, own)).collect()
     }
@@ -280,6 +287,9 @@ impl Renderer<'_> {
             }
             WaitZone::Assumed => {
                 let zone = when::zone_name(self.lang, &wait.until.to_zoned(self.assumed.time_zone().clone()));
+                // Between Latin letters and Japanese stands a space.
+                let is_latin = self.lang == Lang::Ja && zone.is_ascii();
+                let zone = if is_latin { format!(" {zone} ") } else { zone };
                 lines.push(self.say("wait-assumed", &[("zone", &zone)]));
             }
             _ => {}

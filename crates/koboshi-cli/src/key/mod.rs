@@ -98,7 +98,12 @@ fn new(args: &NewArgs) -> Result<Exit, Failure> {
         return Err(Failure::new(say.text("key-by-hand", &[("file", &*shown(&file)), ("lines", &*lines)])));
     };
     replace(&file, &changed)?;
-    writeln!(stderr().lock(), "{}", say.text("key-made", &[("name", name), ("file", &shown(&file))]))?;
+    let mut out = stderr().lock();
+    writeln!(out, "{}", say.text("key-made", &[("name", name), ("file", &shown(&file))]))?;
+    // With the first key, operators need one too: on their own machine the dashboard was open until now.
+    if before.keys.is_empty() && before.admin.sha256.is_none() {
+        writeln!(out, "{}", say.text("key-first", &[]))?;
+    }
     Ok(Exit::Good)
 }
 

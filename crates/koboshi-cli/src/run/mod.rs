@@ -274,13 +274,16 @@ fn exit(
             ));
             PARKED
         }
-        Verdict::NotStarted(Refusal::Missing, _) => {
-            told(say.text("run-missing", &[("program", &program)]));
-            127
-        }
-        Verdict::NotStarted(_, why) => {
-            told(say.text("run-refused", &[("program", &program), ("why", &why)]));
-            126
+        Verdict::NotStarted { why, said, held } => {
+            let (id, code) = match why {
+                Refusal::Missing => ("run-missing", 127),
+                _ => ("run-refused", 126),
+            };
+            told(say.text(id, &[("program", &program), ("why", &said)]));
+            if let Some(held) = held {
+                told(telling.next_run(&held));
+            }
+            code
         }
     }))
 }

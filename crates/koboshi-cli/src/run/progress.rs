@@ -71,6 +71,19 @@ impl<'s> WaitReporter<'s> {
         if self.unnamed.as_ref() == Some(key) { self.say.text("run-unnamed", &[]) } else { key.to_string() }
     }
 
+    /// What the next run of a command that could not be started meets.
+    pub(super) fn next_run(&self, held: &StartRefusal) -> String {
+        let key = &held.event.key;
+        let (name, command) = (key.to_string(), self.resume_command(key));
+        match held.until.filter(|_| !is_parked(held)) {
+            Some(until) => {
+                let until = time(self.say, until);
+                self.say.text("run-next-rests", &[("key", &name), ("until", &until), ("command", &command)])
+            }
+            None => self.say.text("run-next-parked", &[("key", &name), ("command", &command)]),
+        }
+    }
+
     fn write(text: &str) {
         // Where standard error is gone, no one reads it.
         let mut out = std::io::stderr().lock();

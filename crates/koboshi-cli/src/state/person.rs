@@ -28,7 +28,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
     // A breaker that an operator keeps closed or disabled holds nothing.
     rows.retain(|row| row.node.is_none() || row.stops || row.state == RowState::Probing);
     let resting = keys_of(&rows, |_| true);
-    let (mut resumed, mut idle, mut above) = (Vec::new(), None, Vec::new());
+    let (mut resumed, mut idle, mut held) = (Vec::new(), None, Vec::new());
     match &args.key {
         None => {
             resumed.clone_from(&resting);
@@ -43,8 +43,8 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
                 }
                 _ => vec![asked.clone()],
             };
-            above = known.above(&meant);
-            above.retain(|key| resting.contains(key));
+            held = known.stopping(&meant);
+            held.retain(|key| resting.contains(key));
             // All at once: the same order a second time must find nothing left by the first one.
             meant.extend(known.limits_under(&meant));
             let under = known.targets_under(&meant);
@@ -57,25 +57,28 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
             // A gateway also has holds that it never stores: a limit without a stated end.
             resumed.extend(source.release(asked, &resumed)?);
             idle = resumed.is_empty().then(|| asked.clone());
-            if idle.is_some() && asked.level() == ScopeLevel::Agent {
-                above.extend(holding(args, &source, asked, &resting));
+            if asked.level() == ScopeLevel::Agent {
+                held.extend(holding(args, &source, asked, &resting));
             }
+            // What was resumed is not all that may stop a target: its account or its key can be in cooldown or parked by itself.
+            held.retain(|key| !resumed.contains(key));
         }
     }
     let mut out = stdout().lock();
     if args.state.format == Format::Json {
-        writeln!(out, "{}", json!({"resumed": resumed, "not_in_cooldown": idle.iter().collect::<Vec<_>>()}))?;
+        writeln!(out, "{}", json!({"resumed": resumed, "not_in_cooldown": idle.iter().collect::<Vec<_>>(), "still_held": held}))?;
     } else {
+        let done = if held.is_empty() { "resume-done" } else { "resume-done-partly" };
         for key in &resumed {
-            writeln!(out, "{}", say.text("resume-done", &[("key", &key.to_string())]))?;
+            writeln!(out, "{}", say.text(done, &[("key", &key.to_string())]))?;
         }
         if let Some(key) = &idle {
             writeln!(out, "{}", say.text("resume-nothing", &[("key", &key.to_string())]))?;
-            for key in &above {
-                let (name, command) = (key.to_string(), say.resume_command(key));
-                let said = say.text("resume-above", &[("key", &name), ("command", &command)]);
-                writeln!(out, "{said}")?;
-            }
+        }
+        let kept = if idle.is_some() { "resume-above" } else { "resume-still-held" };
+        for key in &held {
+            let (name, command) = (key.to_string(), say.resume_command(key));
+            writeln!(out, "{}", say.text(kept, &[("key", &name), ("command", &command)]))?;
         }
         if args.key.is_none() && resumed.is_empty() {
             writeln!(out, "{}", say.text("resume-all-nothing", &[]))?;

@@ -286,6 +286,20 @@ impl KnownKeys {
         all
     }
 
+    /// The keys that keep targets under these keys from being used: of the targets themselves, their accounts, models, providers and limits.
+    #[must_use]
+    pub fn stopping(&self, keys: &[ScopeKey]) -> Vec<ScopeKey> {
+        fn stopped_by(scopes: &Scopes) -> impl Iterator<Item = &ScopeKey> {
+            scopes.cooldown_keys().chain(&scopes.limits)
+        }
+        let is_under = |scopes: &&Scopes| stopped_by(scopes).any(|key| keys.contains(key));
+        let under = self.targets.iter().filter(is_under);
+        let mut all: Vec<ScopeKey> = under.flat_map(stopped_by).cloned().collect();
+        all.sort();
+        all.dedup();
+        all
+    }
+
     /// Similar names, as an operator would write them.
     fn near(&self, asked: &ScopeKey) -> Vec<String> {
         if let Some((_, chain)) = self.routes.iter().find(|(name, _)| name == asked.name()) {
@@ -445,5 +459,8 @@ mod tests {
             "{above:?}"
         );
         assert!(!above.contains(&key("account:openai#2")), "{above:?}");
+        let stopping = known.stopping(&[key("provider:openai")]);
+        assert!(stopping.contains(&key("key:openai/bb")) && stopping.contains(&key("account:openai#1")));
+        assert!(!stopping.contains(&key("account:work")), "{stopping:?}");
     }
 }

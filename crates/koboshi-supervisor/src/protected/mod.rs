@@ -91,7 +91,14 @@ pub enum Verdict {
         ran: bool,
     },
     /// It cannot be started.
-    NotStarted(Refusal, String),
+    NotStarted {
+        /// Why.
+        why: Refusal,
+        /// What the system said.
+        said: String,
+        /// What holds the next start for it.
+        held: Option<StartRefusal>,
+    },
     /// A signal came while it waited.
     Interrupted(i32),
 }
@@ -146,7 +153,8 @@ pub fn run(
             .unwrap_or_else(|error| (Ended::not_launched(&error, knowledge.now()), RunOutput::default()));
         let (outcome, status) = task.conclude(&end, &seen, classifier, knowledge, &permit);
         if let How::NotStarted(why, said) = end.how {
-            return Ok(Verdict::NotStarted(why, said));
+            let held = knowledge.shared_refusal(&task.ladder);
+            return Ok(Verdict::NotStarted { why, said, held });
         }
         last = Some(status);
         match after(&outcome, tries + 1, task.tries) {

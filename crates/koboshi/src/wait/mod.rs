@@ -32,7 +32,6 @@ mod resolve;
 mod stamp;
 mod text;
 mod token;
-mod window;
 mod words;
 mod zone;
 

@@ -17,7 +17,6 @@ use super::duration::{amount_of, clamped, duration_at, hours_minutes_seconds_at}
 use super::field::{self, Pairs};
 use super::resolve::resolve;
 use super::token::{Gap, Tokens};
-use super::window::NamedWindow;
 use super::words::{self, Unit};
 use super::{Clock, Form, Wait, cjk};
 
@@ -155,26 +154,16 @@ fn window_at(text: &str, start: usize) -> &str {
 fn in_window(text: &str, clock: Clock<'_>) -> Vec<StatedWait> {
     let tokens = Tokens::of(text);
     let mut found = Vec::new();
-    let mut quota: Option<NamedWindow> = None;
     let mut at = 0;
     while at < tokens.len() && found.len() < MAX_WAITS {
-        quota = NamedWindow::at(&tokens, at).or(quota);
         let Some((expression, end)) = expression_at(&tokens, at, clock) else {
             at += 1;
             continue;
         };
         let end = end.max(at + 1);
         let span = tokens.span(at, end);
-        found.extend(stated_at(&tokens, at, end, &expression, clock).map(|(wait, reset)| {
-            let is_over =
-                expression.is_time_of_day() && quota.is_some_and(|quota| quota.has_ended(at, &wait));
-            let wait = if is_over {
-                Wait { zone: wait.zone, ..Wait::until(clock.now.timestamp(), wait.form, clock) }
-            } else {
-                wait
-            };
-            StatedWait { wait, span, reset }
-        }));
+        let stated = stated_at(&tokens, at, end, &expression, clock);
+        found.extend(stated.map(|(wait, reset)| StatedWait { wait, span, reset }));
         at = end;
     }
     found
@@ -194,11 +183,6 @@ enum Expression {
 impl Expression {
     fn is_length(&self) -> bool {
         matches!(self, Self::Length(_) | Self::Bare(_))
-    }
-
-    /// A time without a day: the next such time, unless something says that it has passed.
-    fn is_time_of_day(&self) -> bool {
-        matches!(self, Self::When(DayTime { day: Day::Next, .. }))
     }
 }
 

@@ -31,21 +31,18 @@ fn countdowns_that_say_until_what() {
     ]);
 }
 
+/// The name of a window does not make the time one that has passed: who runs an agent would not wait at all.
 #[test]
-fn a_window_resets_within_its_own_length() {
-    let over = Some((0.0, true));
+fn a_time_of_day_is_the_next_such_time_whatever_the_window() {
     for text in [
-        "5-hour limit reached ∙ resets 3am", "5 hour limit reached. Your limit resets at 3am (UTC).",
-        "Your 5-hour session limit is used up.\nIt resets at 03:00.",
+        "5-hour limit reached ∙ resets 5:10pm", "You've hit your session limit · resets 5:10pm",
+        "Your 5-hour session limit is used up.\nIt resets at 17:10.", "Limit reached, resets 5:10pm",
     ] {
-        assert_eq!(read(text, "2026-11-18T06:00:00Z", "UTC"), over, "{text}: it ended three hours ago");
-        assert_eq!(read(text, "2026-11-18T00:00:00Z", "UTC"), Some((10_800.0, true)), "{text}");
-        assert_eq!(read(text, "2026-11-17T21:30:00Z", "UTC"), Some((19_800.0, true)), "{text}: rounded up");
+        assert_eq!(read(text, "2026-11-18T09:00:00Z", "UTC"), Some((29_400.0, true)), "{text}");
+        assert_eq!(read(text, "2026-11-18T15:10:00Z", "UTC"), Some((7_200.0, true)), "{text}");
+        assert_eq!(read(text, "2026-11-18T17:10:01Z", "UTC"), Some((86_399.0, true)), "{text}");
     }
-    check(&[
-        ("Limit reached, resets 3am", 54_000.0),
-        ("5-hour limit reached, resets Nov 18 at 3am", 226_800.0),
-    ]);
+    check(&[("5-hour limit reached, resets Nov 18 at 3am", 226_800.0)]);
 }
 
 #[test]

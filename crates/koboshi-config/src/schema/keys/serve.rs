@@ -226,7 +226,7 @@ pub(super) fn admin() -> Vec<Key> {
                 get: |c, _| c.admin.sha256.as_deref().map(Secret::new),
                 set: |c, _, hash| c.admin.sha256 = hash.map(|hash| hash.expose().to_ascii_lowercase()),
             },
-            "SHA-256 hash of the admin key; without one, the admin API only answers callers on the loopback address",
+            "SHA-256 hash of the admin key; without one, the admin API only answers callers on the loopback address, and no one where `keys` are set",
         ),
     ]
 }

@@ -54,7 +54,7 @@ impl Reader<'_> {
     /// `make: *** [all] Error 1`: that a run failed is said, and the lines above may say why.
     fn failed_run(&self, index: usize) -> Fault {
         let mut fault = self.tool_line(index);
-        if fault.category.as_deref() == Some("other") {
+        if fault.category.as_deref() == Some("other") && !is_reason(&fault) {
             fault.evidence.rule = FAILED_RUN.into();
         }
         fault
@@ -120,6 +120,11 @@ impl Reader<'_> {
             fault
         })
     }
+}
+
+/// What git and npm say of themselves is a reason, also where it belongs to no category.
+pub(super) fn is_reason(fault: &Fault) -> bool {
+    ["tool.git.", "tool.npm."].iter().any(|rules| fault.evidence.rule.starts_with(rules))
 }
 
 /// `env: 'node': No such file or directory`: the interpreter that a script names is missing.

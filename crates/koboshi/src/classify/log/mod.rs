@@ -354,14 +354,21 @@ impl Reader<'_> {
     /// What failed is a tool or the service behind it. Its wait is not the provider's, so none is stated. The lines above may
     /// say more than the last one.
     fn tool_line(&self, index: usize) -> Fault {
-        let text = self.joined(index.saturating_sub(near::NEAR), index + 1);
+        let near = index.saturating_sub(near::NEAR)..index + 1;
+        let text = self.joined(near.start, near.end);
         let output = ToolOutput { text: &text, is_error: Some(true) };
         let Some(mut fault) = self.classifier.tool(&output, self.now) else {
             return self.own_fault(index, "log.other_service", Confidence::Medium);
         };
         (fault.wait, fault.confidence) = (None, Confidence::Medium);
         fault.detail.clear();
-        self.seen_at(index, fault)
+        // Where one of these lines is the reason, that one is shown.
+        let said = text.get(fault.evidence.span.clone()).filter(|_| last::is_reason(&fault)).map(str::trim);
+        let says = |at: &usize| {
+            self.lines.get(*at).is_some_and(|raw| said.is_some_and(|said| Line::read(raw).text.trim() == said))
+        };
+        let line = near.rev().find(says).unwrap_or(index);
+        self.seen_at(line, fault)
     }
 
     /// A failure of the agent's own.
