@@ -349,6 +349,11 @@ fn a_store_that_is_a_folder_is_found() {
     let refused = run_in(&at, &["serve", "--lang", "ja"], &[]);
     assert_eq!(refused.status, 2);
     assert!(refused.error.contains("dir は使えません: フォルダーです"), "{}", refused.error);
+    let english = run_in(&at, &["serve", "--lang", "en"], &[]).error;
+    assert!(
+        english.contains("dir` cannot be used: it is a folder") && !english.contains("store file"),
+        "{english}"
+    );
 }
 
 #[test]
@@ -434,7 +439,8 @@ fn a_tab_is_named_at_its_own_line() {
     ] {
         let file = folder.path().join("koboshi.yaml");
         std::fs::write(&file, text).unwrap();
-        let out = run_in(&folder.path().display().to_string(), &["check", "koboshi.yaml", "--lang", "en"], &[]);
+        let out =
+            run_in(&folder.path().display().to_string(), &["check", "koboshi.yaml", "--lang", "en"], &[]);
         let wanted = format!("koboshi.yaml:{place}: a tab is used as indentation");
         assert!(said(&out).contains(&wanted), "{text:?}: {}", said(&out));
     }

@@ -52,7 +52,11 @@ const TABLE: &[(&str, &str, &str)] = &[
         "process.memory.killed",
         "journalctl -k",
     ),
-    ("npm error code ENOSPC\nnpm error nospc ENOSPC: no space left on device, write\n", "tool.resource.disk", "`df -h`"),
+    (
+        "npm error code ENOSPC\nnpm error nospc ENOSPC: no space left on device, write\n",
+        "tool.resource.disk",
+        "`df -h`",
+    ),
     (
         "Error: ENOSPC: System limit for number of file watchers reached, watch '/home/u/app'\n",
         "tool.resource.files",
@@ -84,7 +88,11 @@ const TABLE: &[(&str, &str, &str)] = &[
         "tool.git.local_changes",
         "`git stash -u`",
     ),
-    ("fatal: not a git repository (or any of the parent directories): .git\n", "tool.git.no_repository", "`git init`"),
+    (
+        "fatal: not a git repository (or any of the parent directories): .git\n",
+        "tool.git.no_repository",
+        "`git init`",
+    ),
     ("fatal: refusing to merge unrelated histories\n", "tool.git.diverged", "--allow-unrelated-histories"),
     (
         "error: pathspec 'feature' did not match any file(s) known to git\n",
@@ -96,11 +104,7 @@ const TABLE: &[(&str, &str, &str)] = &[
         "tool.git.public_key",
         "`ssh-add`",
     ),
-    (
-        "fatal: detected dubious ownership in repository at '/srv/app'\n",
-        "tool.git.owner",
-        "safe.directory",
-    ),
+    ("fatal: detected dubious ownership in repository at '/srv/app'\n", "tool.git.owner", "safe.directory"),
     (
         "Author identity unknown\n\n*** Please tell me who you are.\n\nfatal: unable to auto-detect email address (got 'root@x.(none)')\n",
         "tool.git.identity",
@@ -191,6 +195,7 @@ fn a_reset_at_an_hour_is_the_next_such_hour() {
 #[test]
 fn a_wait_is_never_shown_too_short() {
     let text = "{\"error\":{\"message\":\"Rate limit reached. Please try again in 1.7s.\",\"type\":\"rate_limit_error\"}}";
-    let said = run_with(&["explain", "--status", "429", "--now", "2026-11-15T09:00:00Z", "--lang", "en"], &[], text);
+    let said =
+        run_with(&["explain", "--status", "429", "--now", "2026-11-15T09:00:00Z", "--lang", "en"], &[], text);
     assert!(said.text.contains("(2s left)"), "{}", said.text);
 }

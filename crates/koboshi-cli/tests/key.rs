@@ -30,7 +30,8 @@ fn a_key_is_made_used_and_revoked_while_the_gateway_runs() {
     assert!(written.contains("laptop:") && !written.contains(&key), "{written}");
     assert_eq!(run(&["check", &place]).status, 0);
     assert_eq!(new(&["laptop"]).status, 2, "the name is taken");
-    let closes = |error: &str| error.contains("the dashboard, the commands with --url and /metrics are closed");
+    let closes =
+        |error: &str| error.contains("the dashboard, the commands with --url and /metrics are closed");
     assert!(closes(&made.error) && made.error.contains("as `sha256` under `admin`"), "{}", made.error);
     let phone = new(&["phone"]);
     assert!(!closes(&phone.error), "only the first one does: {}", phone.error);

@@ -66,7 +66,11 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Failure> {
     }
     let mut out = stdout().lock();
     if args.state.format == Format::Json {
-        writeln!(out, "{}", json!({"resumed": resumed, "not_in_cooldown": idle.iter().collect::<Vec<_>>(), "still_held": held}))?;
+        writeln!(
+            out,
+            "{}",
+            json!({"resumed": resumed, "not_in_cooldown": idle.iter().collect::<Vec<_>>(), "still_held": held})
+        )?;
     } else {
         let done = if held.is_empty() { "resume-done" } else { "resume-done-partly" };
         for key in &resumed {

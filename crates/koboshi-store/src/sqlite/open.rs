@@ -77,7 +77,7 @@ pub(super) fn open(
     };
     if path.is_dir() {
         let why = "it is a folder: name a file in it, such as koboshi.db".to_owned();
-        return Err(StoreError::Setting { place: place.to_owned(), why });
+        return Err(StoreError::Setting { place: path.display().to_string(), why });
     }
     make(path).map_err(io)?;
     loop {

@@ -365,7 +365,9 @@ impl Reader<'_> {
         // Where one of these lines is the reason, that one is shown.
         let said = text.get(fault.evidence.span.clone()).filter(|_| last::is_reason(&fault)).map(str::trim);
         let says = |at: &usize| {
-            self.lines.get(*at).is_some_and(|raw| said.is_some_and(|said| Line::read(raw).text.trim() == said))
+            self.lines
+                .get(*at)
+                .is_some_and(|raw| said.is_some_and(|said| Line::read(raw).text.trim() == said))
         };
         let line = near.rev().find(says).unwrap_or(index);
         self.seen_at(line, fault)
