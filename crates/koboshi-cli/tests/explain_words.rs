@@ -167,6 +167,7 @@ fn an_assumed_zone_is_named() {
     // A zone that was chosen holds.
     let paris = said(JAPANESE, "ja", &[("TZ", "Europe/Paris")]);
     assert!(paris.contains("2026-11-17 09:00（CET）まで"), "{paris}");
+    assert!(paris.contains("記載がないため、CET とみなしました。"), "{paris}");
     assert_eq!(fault(JAPANESE, &["--zone", "UTC"])["wait"]["zone"]["assumed"], "UTC");
     // A length of time needs no zone.
     let length = said("Your quota will reset after 22m55s.\n", "en", &[]);

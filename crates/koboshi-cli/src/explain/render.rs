@@ -289,7 +289,7 @@ impl Renderer<'_> {
                 let zone = when::zone_name(self.lang, &wait.until.to_zoned(self.assumed.time_zone().clone()));
                 // Between Latin letters and Japanese stands a space.
                 let is_latin = self.lang == Lang::Ja && zone.is_ascii();
-                let zone = if is_latin { format!(" {zone} ") } else { zone };
+                let zone = if is_latin { format!("{zone} ") } else { zone };
                 lines.push(self.say("wait-assumed", &[("zone", &zone)]));
             }
             _ => {}

@@ -190,7 +190,7 @@ chat("a connection that is back soon is not spoken of, one that stays away is", 
 
 test("where a key is needed the page asks for it, and the routes of the config can be chosen", { skip }, async () => {
   const hash = createHash("sha256").update("kbs-app").digest("hex");
-  const own = await openGateway(binary, { config: `keys: {app: {sha256: "${hash}"}}\nroutes: {house: [sim/ok]}\n` });
+  const own = await openGateway(binary, { config: `keys: {app: {sha256: "${hash}"}}\nproviders: {one: {kind: openai, base_url: "http://127.0.0.1:9/v1", keys: [k]}}\nroutes: {house: [sim/ok], other: [one/model-a]}\n` });
   const context = await browser.newContext({ locale: "en-US" });
   try {
     const page = await openPage(context, `${own.origin}/chat`);
@@ -200,6 +200,8 @@ test("where a key is needed the page asks for it, and the routes of the config c
     await phase(page, "open");
     assert.ok(await page.locator("#key").isHidden());
     await page.check("input[value=house]");
+    const offered = await page.locator("input[type=radio]").evaluateAll((all) => all.map((one) => one.value));
+    assert.ok(offered.includes("other") && !offered.includes("one/model-a"), `routes, and not the models they lead to: ${offered}`);
     await page.fill("#input", "How does the doll get up again?");
     await page.press("#input", "Enter");
     await isDone(page);
