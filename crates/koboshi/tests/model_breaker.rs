@@ -25,6 +25,7 @@ use proptest::prelude::*;
 #[derive(Debug, Clone)]
 enum Step {
     Admit { last: bool },
+    AdmitBeside,
     Record { which: usize, outcome: Outcome },
     Drop { which: usize },
     Advance { millis: u64 },
@@ -59,6 +60,7 @@ struct Model {
     launched: u64,
     good: u32,
     next_paced: Option<Moment>,
+    next_beside: Moment,
 }
 
 impl Model {
@@ -76,6 +78,7 @@ impl Model {
             launched: 0,
             good: 0,
             next_paced: None,
+            next_beside: Moment::START,
         }
     }
 
@@ -90,6 +93,9 @@ impl Model {
     }
 
     fn open(&mut self, was_quick: bool, now: Moment) {
+        if self.mode == Mode::Closed {
+            self.next_beside = now.after(self.policy.probe.beside_every);
+        }
         self.openings += 1;
         self.long_openings += u32::from(!was_quick);
         let mut length = self.policy.open.first;
@@ -129,6 +135,20 @@ impl Model {
         sent(self, Some(self.launched), false)
     }
 
+    fn admit_beside(&mut self, now: Moment) -> Option<Sent> {
+        let is_ordinary = matches!(self.mode, Mode::Closed | Mode::ForcedClosed | Mode::Disabled);
+        let may = match self.mode {
+            Mode::ForcedOpen => false,
+            Mode::Open | Mode::Probing => now >= self.next_beside,
+            _ => true,
+        };
+        if may && !is_ordinary {
+            self.next_beside = now.after(self.policy.probe.beside_every);
+        }
+        let generation = self.generation;
+        may.then_some(Sent { generation, probe: None, paced: !is_ordinary, at: now })
+    }
+
     fn record(&mut self, sent: &Sent, outcome: Outcome, now: Moment) {
         if sent.generation != self.generation || matches!(self.mode, Mode::Disabled | Mode::ForcedOpen) {
             return;
@@ -151,7 +171,9 @@ impl Model {
                     }
                 }
                 Outcome::Ignored => {}
-                _ if self.mode == Mode::Probing => self.open(outcome != Outcome::Success && is_quick, now),
+                _ if self.mode == Mode::Probing && !sent.paced => {
+                    self.open(outcome != Outcome::Success && is_quick, now);
+                }
                 _ => {}
             }
             return;
@@ -226,6 +248,7 @@ fn any_policy() -> impl Strategy<Value = BreakerPolicy> {
                 policy.successes = probe.1;
                 policy.timeout = Duration::from_secs(probe.2);
                 policy.last_target_every = probe.3.map(Duration::from_secs);
+                policy.beside_every = Duration::from_secs(probe.2);
             });
         })
     })
@@ -236,6 +259,7 @@ fn any_step(good: u32) -> impl Strategy<Value = Step> {
     let outcome = prop_oneof![2 => Just(Outcome::Failure), 1 => Just(Outcome::Unreachable), good => Just(Outcome::Success), 1 => Just(Outcome::Ignored)];
     prop_oneof![
         4 * good => any::<bool>().prop_map(|last| Step::Admit { last }),
+        good => Just(Step::AdmitBeside),
         4 * good => (any::<usize>(), outcome).prop_map(|(which, outcome)| Step::Record { which, outcome }),
         2 => any::<usize>().prop_map(|which| Step::Drop { which }),
         6 => (1_u64..4000).prop_map(|millis| Step::Advance { millis }),
@@ -270,6 +294,19 @@ fn compare(policy: BreakerPolicy, steps: Vec<Step>) -> Result<(), TestCaseError>
                 prop_assert_eq!(answer.is_ok(), expected.is_some());
                 if let (Ok(permit), Some(call)) = (answer, expected) {
                     prop_assert_eq!(permit.is_probe(), call.probe.is_some() || call.paced);
+                    sent.push((permit, call));
+                }
+            }
+            Step::AdmitBeside => {
+                prop_assert_eq!(
+                    breaker.refusal_beside(now).is_none(),
+                    model.mode != Mode::ForcedOpen
+                        && (now >= model.next_beside || !matches!(model.mode, Mode::Open | Mode::Probing))
+                );
+                let answer = breaker.admit_beside(now);
+                let expected = model.admit_beside(now);
+                prop_assert_eq!(answer.is_ok(), expected.is_some());
+                if let (Ok(permit), Some(call)) = (answer, expected) {
                     sent.push((permit, call));
                 }
             }

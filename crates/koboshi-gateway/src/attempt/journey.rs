@@ -147,10 +147,11 @@ impl<'j> Journey<'j> {
         self
     }
 
-    /// By a policy other than the config's.
-    pub(crate) fn by(mut self, policy: &'j RemedyPolicy, breakers: &'j [Arc<Breaker>]) -> Self {
+    /// A probe for which no one waits, by a policy other than the config's.
+    pub(crate) fn beside(mut self, policy: &'j RemedyPolicy, breakers: &'j [Arc<Breaker>]) -> Self {
         let state = &self.core.state;
-        self.call = Call::new(breakers, &state.share, policy, state.seed()).until(self.context.deadline);
+        self.call =
+            Call::new(breakers, &state.share, policy, state.seed()).until(self.context.deadline).beside();
         self
     }
 

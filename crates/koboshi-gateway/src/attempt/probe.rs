@@ -1,12 +1,13 @@
 //! Probes a target beside the requests that other targets serve.
 //!
 //! A probe of a target that was silent may wait for its whole limit. No client is made to wait for that while another target
-//! answers: such a target is passed over, and a task sends it a tiny request of our own each time that its breaker lets a
-//! probe through. Once that is answered, the requests of clients probe it: it is known to answer. A target that fails quickly
-//! is probed by requests of clients, which lose little.
+//! answers: such a target is passed over, and a task sends it a tiny request of our own at the pace that its breaker gives
+//! (`breaker.probe.beside_interval`). A probe does not wait for the one before it, which may be silent for long: so a target
+//! that is back is found within that pace. Once one is answered, the requests of clients probe it: it is known to answer. A
+//! target that fails quickly is probed by requests of clients, which lose little.
 
 use std::pin::pin;
-use std::rc::Weak;
+use std::rc::{Rc, Weak};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -67,10 +68,9 @@ async fn probe(core: Weak<CoreState>, shift: ProbeShift) {
             if core.connections.are_ending() || !target.prober.is_wanted(now) || !breaker.probe_is_dear() {
                 return;
             }
-            match breaker.refusal(now) {
+            match breaker.refusal_beside(now) {
                 None => {
-                    let asked = pin!(ask_once(&core, target));
-                    let _ended = core.until_end(asked).await;
+                    spawn_local(ask(core, Arc::clone(target)));
                     MIN_PAUSE
                 }
                 Some(refused) => refused.wait(now).unwrap_or(MAX_PAUSE).clamp(MIN_PAUSE, MAX_PAUSE),
@@ -80,13 +80,19 @@ async fn probe(core: Weak<CoreState>, shift: ProbeShift) {
     }
 }
 
+async fn ask(core: Rc<CoreState>, target: Arc<Target>) {
+    let asked = pin!(ask_once(&core, &target));
+    let _ended = core.until_end(asked).await;
+}
+
 /// Sends the small request once. What comes of it is learned like that of any other.
 async fn ask_once(core: &CoreState, target: &Arc<Target>) {
     let plan = core.state.plan();
     let context = context(core, &plan);
     let (targets, breakers) = ([Arc::clone(target)], [Arc::clone(&target.breaker)]);
     let policy = once(&plan.config.remedy);
-    let mut journey = Journey::new(core, &plan, &context, &targets, &breakers, false).by(&policy, &breakers);
+    let mut journey =
+        Journey::new(core, &plan, &context, &targets, &breakers, false).beside(&policy, &breakers);
     let opened = journey.open(&SHAPE, &mut |target| question(target)).await;
     let Ok(mut open) = opened else { return judge_refusal(target, &journey) };
     let answer = read_error(&mut open, Bytes::new()).await;
@@ -127,9 +133,10 @@ fn once(policy: &RemedyPolicy) -> RemedyPolicy {
     policy
 }
 
-/// The request is the gateway's own.
+/// The request is the gateway's own. What takes longer than a probe may is given up.
 fn context(core: &CoreState, plan: &Plan) -> RequestContext {
     let (began, wall) = (core.state.now(), core.state.wall());
     let payer = (plan.keys.local(), plan.keys.local_name());
-    RequestContext::of_own(payer, "probe", (began, wall), began.after(plan.config.serve.deadline))
+    let length = plan.config.serve.deadline.min(plan.config.breaker.probe.timeout);
+    RequestContext::of_own(payer, "probe", (began, wall), began.after(length))
 }

@@ -162,6 +162,7 @@ fn a_silent_target_is_probed_beside_the_requests_that_another_serves() {
     let stage = Stage::with(&["one/flapping", "two/ok"], |config| {
         soon(config, ms(300));
         config.breaker.consecutive = Some(2);
+        config.breaker.probe.beside_every = ms(300);
         timeouts(config, "one", |limits| {
             (limits.unary, limits.first_token) = (Some(ms(1200)), Some(ms(1200)));
         });
@@ -187,6 +188,13 @@ fn a_silent_target_is_probed_beside_the_requests_that_another_serves() {
         assert_whole(&stage.ask(&body), &body);
         (of_clients().1 >= 2).then_some(())
     });
+    let probes: Vec<_> = stage
+        .one
+        .requests()
+        .into_iter()
+        .filter(|request| request.body.to_string().contains("\"ping\""))
+        .collect();
+    assert!(probes[1].at < probes[0].at + ms(1200), "a probe waited for the one before it");
     assert_eq!(of_clients().0, clients, "a client's request was the probe of a silent target");
     down.store(false, std::sync::atomic::Ordering::Relaxed);
     until("clients are served by it again", || {

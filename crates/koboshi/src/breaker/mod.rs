@@ -58,6 +58,17 @@ pub enum ForcedMode {
     Disabled,
 }
 
+/// On what terms a call wants to go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// Another target may be left.
+    Ordinary,
+    /// No other target is left.
+    LastTarget,
+    /// A probe of the caller's own, for which no one waits.
+    Beside,
+}
+
 /// The watcher that hears of every change of mode.
 pub type Watcher = Arc<dyn Fn(&Transition) + Send + Sync>;
 
@@ -128,7 +139,7 @@ impl Breaker {
     /// The target is not to be asked now.
     #[inline]
     pub fn admit(&self, now: Moment) -> Result<Permit<&Self>, BreakerRefusal> {
-        let (generation, pass) = self.let_through(now, false)?;
+        let (generation, pass) = self.let_through(now, Admission::Ordinary)?;
         Ok(Permit::new(self, generation, pass, now))
     }
 
@@ -138,7 +149,7 @@ impl Breaker {
     /// # Errors
     /// Not yet, or an operator forced it open.
     pub fn admit_last(&self, now: Moment) -> Result<Permit<&Self>, BreakerRefusal> {
-        let (generation, pass) = self.let_through(now, true)?;
+        let (generation, pass) = self.let_through(now, Admission::LastTarget)?;
         Ok(Permit::new(self, generation, pass, now))
     }
 
@@ -147,7 +158,7 @@ impl Breaker {
     /// # Errors
     /// The target is not to be asked now.
     pub fn admit_owned(self: &Arc<Self>, now: Moment) -> Result<Permit<Arc<Self>>, BreakerRefusal> {
-        Self::admit_by(self, false, now)
+        Self::admit_by(self, Admission::Ordinary, now)
     }
 
     /// Like [`Breaker::admit_last`], with a permit that can be moved to another thread or task.
@@ -155,19 +166,31 @@ impl Breaker {
     /// # Errors
     /// Not yet, or an operator forced it open.
     pub fn admit_last_owned(self: &Arc<Self>, now: Moment) -> Result<Permit<Arc<Self>>, BreakerRefusal> {
-        Self::admit_by(self, true, now)
+        Self::admit_by(self, Admission::LastTarget, now)
+    }
+
+    /// May a probe of the caller's own go out, beside the calls that other targets serve? Nobody waits for it, so it goes at
+    /// the pace of [`ProbePolicy::beside_every`] however long the breaker stays open, and more than one may be out: a target
+    /// that was silent is found again soon after it is back, and not only when a probe of before has given up. Only its
+    /// success counts.
+    ///
+    /// # Errors
+    /// Not yet, or an operator forced it open.
+    pub fn admit_beside(&self, now: Moment) -> Result<Permit<&Self>, BreakerRefusal> {
+        let (generation, pass) = self.let_through(now, Admission::Beside)?;
+        Ok(Permit::new(self, generation, pass, now))
     }
 
     /// The same for any way to hold a breaker.
     pub(crate) fn admit_by<B>(
         breaker: &B,
-        last_target: bool,
+        admission: Admission,
         now: Moment,
     ) -> Result<Permit<B>, BreakerRefusal>
     where
         B: Deref<Target = Self> + Clone,
     {
-        let (generation, pass) = breaker.let_through(now, last_target)?;
+        let (generation, pass) = breaker.let_through(now, admission)?;
         Ok(Permit::new(breaker.clone(), generation, pass, now))
     }
 
@@ -180,35 +203,41 @@ impl Breaker {
     /// The same where no other target is left.
     #[must_use]
     pub fn would_admit_last(&self, at: Moment) -> bool {
-        self.refusal_of(at, true).is_none()
+        self.refusal_last(at).is_none()
     }
 
     /// Why a call would be refused at that moment, if it would be. Takes nothing.
     #[must_use]
     pub fn refusal(&self, at: Moment) -> Option<BreakerRefusal> {
-        self.refusal_of(at, false)
+        self.refusal_of(at, Admission::Ordinary)
     }
 
     /// Why a call would be refused at that moment where no other target is left, if it would be. Takes nothing.
     #[must_use]
     pub fn refusal_last(&self, at: Moment) -> Option<BreakerRefusal> {
-        self.refusal_of(at, true)
+        self.refusal_of(at, Admission::LastTarget)
     }
 
-    fn refusal_of(&self, at: Moment, last_target: bool) -> Option<BreakerRefusal> {
+    /// Why a probe of the caller's own would be refused at that moment, see [`Breaker::admit_beside`]. Takes nothing.
+    #[must_use]
+    pub fn refusal_beside(&self, at: Moment) -> Option<BreakerRefusal> {
+        self.refusal_of(at, Admission::Beside)
+    }
+
+    pub(crate) fn refusal_of(&self, at: Moment, admission: Admission) -> Option<BreakerRefusal> {
         match self.word().mode() {
             WordMode::Closed | WordMode::Disabled => None,
-            WordMode::Open | WordMode::Probing => lock(&self.state).refusal(self, at, last_target),
+            WordMode::Open | WordMode::Probing => lock(&self.state).refusal(self, at, admission),
         }
     }
 
     #[inline]
-    fn let_through(&self, now: Moment, last_target: bool) -> Result<(u64, Pass), BreakerRefusal> {
+    fn let_through(&self, now: Moment, admission: Admission) -> Result<(u64, Pass), BreakerRefusal> {
         let word = self.word();
         match word.mode() {
             WordMode::Closed | WordMode::Disabled => Ok((word.generation(), Pass::Ordinary)),
-            WordMode::Open if !last_target => self.refuse_or_ask(now),
-            WordMode::Open | WordMode::Probing => self.ask(now, last_target),
+            WordMode::Open if admission == Admission::Ordinary => self.refuse_or_ask(now),
+            WordMode::Open | WordMode::Probing => self.ask(now, admission),
         }
     }
 
@@ -218,13 +247,13 @@ impl Breaker {
         if now.nanos() < retry_at && retry_at != FORCED {
             return Err(BreakerRefusal { mode: Mode::Open, until: Some(Moment::from_nanos(retry_at)) });
         }
-        self.ask(now, false)
+        self.ask(now, Admission::Ordinary)
     }
 
     /// The rarer half of admission.
     #[cold]
-    fn ask(&self, now: Moment, last_target: bool) -> Result<(u64, Pass), BreakerRefusal> {
-        self.change(|breaker, state| state.admit(breaker, now, last_target))
+    fn ask(&self, now: Moment, admission: Admission) -> Result<(u64, Pass), BreakerRefusal> {
+        self.change(|breaker, state| state.admit(breaker, now, admission))
     }
 
     #[inline]

@@ -62,7 +62,7 @@ pub(super) enum Pass {
         /// Which of them.
         number: u32,
     },
-    /// A call that an open breaker let through because no other target is left.
+    /// A call that an open breaker let through because no other target is left, or because no one waits for it.
     Paced,
 }
 

@@ -24,8 +24,8 @@ use super::snapshot::on_wall;
 use super::window::Window;
 use super::word::{CallResult, Cost, Word, WordMode};
 use super::{
-    Breaker, BreakerPolicy, BreakerRefusal, BreakerSnapshot, FORCED, ForcedMode, Mode, Outcome, ProbePolicy,
-    Span, Transition, Why,
+    Admission, Breaker, BreakerPolicy, BreakerRefusal, BreakerSnapshot, FORCED, ForcedMode, Mode, Outcome,
+    ProbePolicy, Span, Transition, Why,
 };
 
 /// Evidence that does not fit the word.
@@ -60,6 +60,10 @@ pub(super) struct State {
     good: u32,
     /// When the last target may be asked again while open.
     next_paced: Moment,
+    /// When the next probe beside calls may go out.
+    next_beside: Moment,
+    /// Probes beside calls that went out.
+    besides: u64,
     forced: Option<ForcedMode>,
     large: Option<WindowState>,
     seed: Seed,
@@ -86,6 +90,8 @@ impl State {
             next_probe: 0,
             good: 0,
             next_paced: now,
+            next_beside: now,
+            besides: 0,
             forced: None,
             large: window.map(|window| WindowState { window, streak: 0, warned: false }),
             seed,
@@ -114,7 +120,7 @@ impl State {
         &mut self,
         breaker: &Breaker,
         now: Moment,
-        last_target: bool,
+        admission: Admission,
     ) -> Result<(u64, Pass), BreakerRefusal> {
         let word = breaker.word();
         match word.mode() {
@@ -123,18 +129,21 @@ impl State {
             WordMode::Open if self.forced.is_some() => {
                 return Err(BreakerRefusal { mode: Mode::ForcedOpen, until: None });
             }
+            WordMode::Open | WordMode::Probing if admission == Admission::Beside => {
+                return self.beside(breaker, now);
+            }
             WordMode::Open if now >= self.until => self.enter(breaker, WordMode::Probing, Why::WaitOver, now),
-            WordMode::Open => return self.paced(breaker, now, last_target, false, self.until),
+            WordMode::Open => return self.paced(breaker, now, admission, false, self.until),
             WordMode::Probing => {}
         }
-        self.probe(breaker, now, last_target)
+        self.probe(breaker, now, admission)
     }
 
     fn probe(
         &mut self,
         breaker: &Breaker,
         now: Moment,
-        last_target: bool,
+        admission: Admission,
     ) -> Result<(u64, Pass), BreakerRefusal> {
         let policy = breaker.policy.probe;
         // Callers that hang or lost their permit must not keep the others out. What such a probe reports later still
@@ -143,7 +152,7 @@ impl State {
         match self.probes.first() {
             Some((_, oldest)) if self.is_full(&policy) => {
                 let until = oldest.after(policy.timeout);
-                self.paced(breaker, now, last_target, true, until)
+                self.paced(breaker, now, admission, true, until)
             }
             _ => Ok((self.generation, self.launch(now))),
         }
@@ -161,13 +170,22 @@ impl State {
     }
 
     /// Why a call would be refused at that moment, if it would be.
-    pub(super) fn refusal(&self, breaker: &Breaker, at: Moment, last_target: bool) -> Option<BreakerRefusal> {
+    pub(super) fn refusal(
+        &self,
+        breaker: &Breaker,
+        at: Moment,
+        admission: Admission,
+    ) -> Option<BreakerRefusal> {
         let policy = &breaker.policy.probe;
         let mode = self.mode(breaker.word());
         if self.forced == Some(ForcedMode::Open) {
             return Some(BreakerRefusal { mode, until: None });
         }
-        let is_paced = last_target && policy.last_target_every.is_some();
+        if admission == Admission::Beside {
+            let until = Some(self.next_beside);
+            return (at < self.next_beside).then_some(BreakerRefusal { mode, until });
+        }
+        let is_paced = admission == Admission::LastTarget && policy.last_target_every.is_some();
         if is_paced && at >= self.next_paced {
             return None;
         }
@@ -192,12 +210,13 @@ impl State {
         &mut self,
         breaker: &Breaker,
         now: Moment,
-        last_target: bool,
+        admission: Admission,
         probing: bool,
         until: Moment,
     ) -> Result<(u64, Pass), BreakerRefusal> {
         let mode = self.mode(breaker.word());
-        let Some(pace) = breaker.policy.probe.last_target_every.filter(|_| last_target) else {
+        let is_last = admission == Admission::LastTarget;
+        let Some(pace) = breaker.policy.probe.last_target_every.filter(|_| is_last) else {
             return Err(BreakerRefusal { mode, until: Some(until) });
         };
         if now < self.next_paced {
@@ -205,6 +224,22 @@ impl State {
         }
         self.next_paced = now.after(pace);
         Ok((self.generation, if probing { self.launch(now) } else { Pass::Paced }))
+    }
+
+    /// No one waits for it, so a failure costs nothing but the call.
+    fn beside(&mut self, breaker: &Breaker, now: Moment) -> Result<(u64, Pass), BreakerRefusal> {
+        if now < self.next_beside {
+            return Err(BreakerRefusal { mode: self.mode(breaker.word()), until: Some(self.next_beside) });
+        }
+        self.besides = self.besides.wrapping_add(1);
+        self.next_beside = now.after(self.beside_pause(&breaker.policy));
+        Ok((self.generation, Pass::Paced))
+    }
+
+    /// Chance only shortens it, so that the nodes of a fleet do not probe in step.
+    fn beside_pause(&self, policy: &BreakerPolicy) -> Duration {
+        let max = policy.probe.beside_every;
+        self.seed.nth(self.besides).between(scaled(max, 1.0 - policy.open.jitter), max)
     }
 
     // ===== outcomes =====
@@ -285,10 +320,10 @@ impl State {
                     self.close(breaker, Why::ProbesSucceeded, now);
                 }
             }
-            (Outcome::Failure | Outcome::Unreachable, WordMode::Probing) => {
+            (Outcome::Failure | Outcome::Unreachable, WordMode::Probing) if pass != Pass::Paced => {
                 self.open(breaker, Why::ProbeFailed, cost, now);
             }
-            // A paced call that failed says nothing new about an open target; a 429 on a probe says nothing about its
+            // A paced call that failed says nothing new about a target that is not back; a 429 on a probe says nothing about its
             // health.
             _ => {}
         }
@@ -326,6 +361,9 @@ impl State {
         self.long_openings = self.long_openings.saturating_add(u32::from(!cost.is_quick));
         self.cost = cost;
         let from = self.mode(breaker.word());
+        if from == Mode::Closed {
+            self.next_beside = now.after(self.beside_pause(&breaker.policy));
+        }
         self.open_until(breaker, from, why, now, now.after(self.open_time(&breaker.policy)));
     }
 

@@ -92,7 +92,7 @@ mod step;
 use std::ops::Deref;
 use std::time::Duration;
 
-use crate::breaker::{Breaker, BreakerRefusal, Mode, Outcome};
+use crate::breaker::{Admission, Breaker, BreakerRefusal, Mode, Outcome};
 use crate::budget::{AttemptCount, RetryShare};
 use crate::chance::Seed;
 use crate::fault::{Fault, IntoFault};
@@ -125,6 +125,8 @@ pub struct Call<'a, B> {
     barred: Vec<usize>,
     /// Targets that are asked after all others.
     deferred: Vec<usize>,
+    /// It is a probe for which no one waits.
+    is_beside: bool,
     lesser: bool,
     reasks: u32,
     trims: u32,
@@ -149,6 +151,7 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
             failed: Vec::new(),
             barred: Vec::new(),
             deferred: Vec::new(),
+            is_beside: false,
             lesser: false,
             reasks: 0,
             trims: 0,
@@ -208,6 +211,13 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
         self
     }
 
+    /// This call is a probe for which no one waits, see [`Breaker::admit_beside`].
+    #[must_use]
+    pub const fn beside(mut self) -> Self {
+        self.is_beside = true;
+        self
+    }
+
     /// What to do next.
     pub fn next(&mut self, now: Moment) -> Next<B> {
         loop {
@@ -233,16 +243,14 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
             self.paused = Some(pause.length);
             return Choice::Pause(pause);
         }
-        let would_admit = |(breaker, candidate): &(&B, Candidate)| match candidate.last_target {
-            true => breaker.would_admit_last(now),
-            false => breaker.would_admit(now),
-        };
+        let would_admit =
+            |(breaker, candidate): &(&B, Candidate)| breaker.refusal_of(now, candidate.admission).is_none();
         if let Some((_, candidate)) = self.candidates().find(would_admit) {
             return Choice::Target(candidate);
         }
         let mut soonest: Option<BreakerRefusal> = None;
         for (breaker, candidate) in self.candidates() {
-            match Breaker::admit_by(breaker, candidate.last_target, now) {
+            match Breaker::admit_by(breaker, candidate.admission, now) {
                 // Free again since it was asked for.
                 Ok(permit) => {
                     drop(permit);
@@ -259,11 +267,11 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
     /// # Errors
     /// Another call took it, or the target has failed since: [`Call::choose`] again.
     pub fn admit(&mut self, candidate: Candidate, now: Moment) -> Result<Attempt<B>, BreakerRefusal> {
-        let Candidate { target, last_target } = candidate;
+        let Candidate { target, admission } = candidate;
         let Some(breaker) = self.targets.get(target) else {
             return Err(BreakerRefusal { mode: Mode::Closed, until: None });
         };
-        let permit = Breaker::admit_by(breaker, last_target, now)?;
+        let permit = Breaker::admit_by(breaker, admission, now)?;
         self.turn_to(target);
         if !self.paid {
             self.paid = true;
@@ -380,11 +388,13 @@ impl<'a, B: Deref<Target = Breaker> + Clone> Call<'a, B> {
             all().skip(self.current).filter(move |(target, _)| may_follow(*target) && !is_deferred(*target));
         let deferred = all().filter(move |(target, _)| may_follow(*target) && is_deferred(*target));
         let unasked = all().filter(move |(target, _)| may_follow(*target));
-        let ordered = ahead.chain(deferred).map(|found| (found, false));
+        let first = if self.is_beside { Admission::Beside } else { Admission::Ordinary };
+        let ordered = ahead.chain(deferred).map(move |found| (found, first));
+        let last = unasked.filter(|_| !self.is_beside).map(|found| (found, Admission::LastTarget));
         ordered
-            .chain(unasked.map(|found| (found, true)))
+            .chain(last)
             .filter(|((target, _), _)| !self.is_barred(*target))
-            .map(|((target, breaker), last_target)| (breaker, Candidate { target, last_target }))
+            .map(|((target, breaker), admission)| (breaker, Candidate { target, admission }))
     }
 
     fn turn_to(&mut self, target: usize) {

@@ -5,7 +5,7 @@
 use std::ops::Deref;
 use std::time::Duration;
 
-use crate::breaker::{Breaker, BreakerRefusal, Permit};
+use crate::breaker::{Admission, Breaker, BreakerRefusal, Permit};
 use crate::fault::{Fault, Kind};
 use crate::time::Moment;
 
@@ -46,8 +46,8 @@ pub enum Choice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candidate {
     pub(super) target: usize,
-    /// No other target is left.
-    pub(super) last_target: bool,
+    /// On what terms it is asked.
+    pub(super) admission: Admission,
 }
 
 impl Candidate {

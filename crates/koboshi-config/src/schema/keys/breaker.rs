@@ -185,6 +185,12 @@ pub(super) fn keys() -> Vec<Key> {
             at!(breaker.probe.beside),
             "While other targets answer, a target that fails slowly is probed with a tiny request of Koboshi's own, so that no client waits for it",
         ),
+        length(
+            "breaker.probe.beside_interval",
+            SOME_LENGTH,
+            at!(breaker.probe.beside_every),
+            "Time between two of these requests; one does not wait for the one before it",
+        ),
         optional_length(
             "breaker.probe.last_target_interval",
             SOME_LENGTH,
