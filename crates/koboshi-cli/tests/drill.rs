@@ -198,14 +198,16 @@ fn the_configs_of_the_readme_and_of_mira_are_drilled() {
 #[test]
 fn people_read_it_in_both_languages_in_columns_that_wrap() {
     let file = scratch("drill-text.yaml", ALONE);
-    for (lang, says) in
-        [("en", "no fallback for `assistant`"), ("ja", "`assistant` にフォールバックがありません")]
-    {
+    for (lang, says, brackets) in [
+        ("en", "no fallback for `assistant`", "(status"),
+        ("ja", "`assistant` にフォールバックがありません", "（ステータス"),
+    ] {
         let mut command = koboshi(&["drill", "--config", &file, "--lang", lang]);
         command.env("COLUMNS", "60");
         let shown = on_terminal(command);
         let plain: String = shown.replace("\r\n", "\n");
-        assert!(plain.replace(['\n', ' '], "").contains(&says.replace(' ', "")), "{plain}");
+        let joined = plain.replace(['\n', ' '], "");
+        assert!(joined.contains(&says.replace(' ', "")) && joined.contains(brackets), "{plain}");
         assert!(!plain.contains("drill-"), "{plain}");
     }
     let page = drill("drill-page.yaml", &ALONE.replace("assistant:", "'<b>':"), &["--format", "html"]);

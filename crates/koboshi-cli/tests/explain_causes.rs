@@ -191,7 +191,7 @@ fn a_reset_at_an_hour_is_the_next_such_hour() {
     assert_eq!(old["wait"]["seconds"], 0.0, "its own time says that it is over: {old}");
 }
 
-/// A part of a second is a second more: a wait that is shown too short is a try in vain.
+/// A part of a second counts as a whole one, so that no wait is shown too short.
 #[test]
 fn a_wait_is_never_shown_too_short() {
     let text = "{\"error\":{\"message\":\"Rate limit reached. Please try again in 1.7s.\",\"type\":\"rate_limit_error\"}}";

@@ -156,7 +156,7 @@ impl Phrases {
     }
 
     /// A length of time as a countdown: `1h 59m 33s`, `1 時間 59 分 33 秒`. Milliseconds matter to no reader, so they are shown only
-    /// below one second; a part of a second counts as a whole one, because a wait that is shown too short is a try in vain.
+    /// below one second; a part of a second counts as a whole one, so that no wait is shown too short.
     #[must_use]
     pub fn countdown(&self, lang: Lang, length: Duration) -> String {
         let seconds = length.as_secs().saturating_add(u64::from(length.subsec_nanos() > 0));

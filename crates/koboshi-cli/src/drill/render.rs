@@ -68,8 +68,7 @@ pub(super) fn seen(say: &Say, one: &ScenarioReport) -> String {
     let mut seen = say.text(words::ending(one.ending), &[]);
     if let Some(kind) = &one.kind {
         let status = one.status.to_string();
-        let status = say.text("drill-status", &[("status", &status)]);
-        seen = format!("{seen} {kind} ({status})");
+        seen = say.text("drill-failed", &[("ends", &seen), ("kind", kind), ("status", &status)]);
     }
     seen
 }
