@@ -140,6 +140,45 @@ const TABLE: &[(&str, &str, &str)] = &[
         "tool.npm.lock",
         "`npm install`",
     ),
+    (
+        "fatal: Unable to create '/home/u/p/.git/refs/heads/main.lock': File exists.\n",
+        "tool.git.lock",
+        "lock file",
+    ),
+    ("fatal: a branch named 'x' already exists\n", "tool.git.taken", "`git switch BRANCH`"),
+    (
+        "npm error code ETARGET\nnpm error notarget No matching version found for x@99.\n",
+        "tool.npm.no_version",
+        "npm view NAME versions",
+    ),
+    (
+        "yarn run v1.22.0\nerror Command \"foo\" not found.\ninfo Visit https://yarnpkg.com/en/docs/cli/run for documentation about this command.\n",
+        "tool.npm.script",
+        "`npm run`",
+    ),
+    (
+        "ERROR: Could not find a version that satisfies the requirement foo==9 (from versions: 1.0)\nERROR: No matching distribution found for foo==9\n",
+        "tool.pip.not_found",
+        "pip index versions",
+    ),
+    (
+        "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 1234 (apt)\nE: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?\n",
+        "tool.apt.lock",
+        "ps -C apt",
+    ),
+    (
+        "npm warn deprecated foo\nnpm error code 1\nnpm error path /app\nnpm error command failed\nnpm error command sh -c node-gyp rebuild\n",
+        "tool.npm.failed",
+        "",
+    ),
+    (
+        "Host key verification failed.\nfatal: Could not read from remote repository.\n",
+        "tool.ssh.host_key",
+        "ssh-keyscan",
+    ),
+    ("Error: Error acquiring the state lock\n", "tool.lock", ""),
+    ("sqlite3.OperationalError: database is locked\n", "tool.lock", ""),
+    ("Error: Process exited with code 137\n", "tool.resource.killed", "journalctl -k"),
 ];
 
 #[test]

@@ -1,5 +1,6 @@
 //! The reading of a log in which no line and no event decided.
 
+use super::near::NEAR;
 use super::{Findings, Line, Reader, keep_wait};
 use crate::classify::answer::ErrorText;
 use crate::classify::tool::ToolOutput;
@@ -54,6 +55,11 @@ impl Reader<'_> {
     /// `make: *** [all] Error 1`: that a run failed is said, and the lines above may say why.
     fn failed_run(&self, index: usize) -> Fault {
         let mut fault = self.tool_line(index);
+        if fault.category.as_deref() == Some("other") && !is_reason(&fault) {
+            // npm says in several lines that it failed, and the one with the reason may be a later one.
+            let below = self.tool_lines(index, index..(index + NEAR).min(self.lines.len()));
+            fault = if is_reason(&below) { below } else { fault };
+        }
         if fault.category.as_deref() == Some("other") && !is_reason(&fault) {
             fault.evidence.rule = FAILED_RUN.into();
         }

@@ -354,7 +354,10 @@ impl Reader<'_> {
     /// What failed is a tool or the service behind it. Its wait is not the provider's, so none is stated. The lines above may
     /// say more than the last one.
     fn tool_line(&self, index: usize) -> Fault {
-        let near = index.saturating_sub(near::NEAR)..index + 1;
+        self.tool_lines(index, index.saturating_sub(near::NEAR)..index + 1)
+    }
+
+    fn tool_lines(&self, index: usize, near: Range<usize>) -> Fault {
         let text = self.joined(near.start, near.end);
         let output = ToolOutput { text: &text, is_error: Some(true) };
         let Some(mut fault) = self.classifier.tool(&output, self.now) else {
