@@ -141,6 +141,37 @@ fn a_supervisor_that_hangs_blocks_no_agent_for_long() {
     supervisor.end();
 }
 
+/// The time in which a supervisor hangs, or its machine sleeps, is no silence of its agents.
+#[test]
+fn an_agent_is_not_silent_because_its_supervisor_did_not_look() {
+    let mut home = Home::new(QUICK);
+    let notes = home.path("notes");
+    // Every line is a new one, and stands in a file as well: there it is seen while nobody reads the pipe.
+    let script = format!(
+        "echo start >> {0}; n=a; while :; do n=a$n; echo did $n; echo $n >> {0}; sleep 0.1; done",
+        notes.display()
+    );
+    home.agents["talks"] = json!({"command": ["sh", "-c", script], "gateway": false, "survives": false,
+        "limits": {"silent": "3s"}});
+    let supervisor = home.supervise();
+    until("it talks", || (lines(&notes) > 5).then_some(()));
+    for _ in 0..2 {
+        signal(&supervisor.0, "-STOP");
+        let before = lines(&notes);
+        // Each takes a tenth of a second at least.
+        until("it goes on for more than its limit", || (lines(&notes) > before + 35).then_some(()));
+        signal(&supervisor.0, "-CONT");
+        let last = fs::read_to_string(&notes).unwrap().lines().last().unwrap().to_owned();
+        until("its later lines are read", || {
+            run(&["logs", "talks", "--store", &home.store()]).text.contains(&last).then_some(())
+        });
+        assert_eq!(home.state_of("talks/default"), "running", "{}", home.log());
+    }
+    let text = fs::read_to_string(&notes).unwrap();
+    assert_eq!(text.matches("start").count(), 1, "{}", home.log());
+    supervisor.end();
+}
+
 /// Output and ends of every kind, under a supervisor: each end is judged by what it was, and nothing is left behind.
 #[test]
 fn agents_that_misbehave_are_read_and_judged_and_leave_nothing() {

@@ -58,7 +58,7 @@ fn an_agent_for_any_machine_runs_on_one_and_goes_to_another_when_that_ends() {
     let (mut one, mut two) = (Some(first.supervise()), Some(second.supervise()));
     let (here, there) = running([&first, &second], "a/default");
     until("the other one waits", || (there.state_of("a/default") == "held").then_some(()));
-    assert_eq!(starts(work.path(), "a").len(), 1);
+    until("it has begun", || (starts(work.path(), "a").len() == 1).then_some(()));
     // The supervisor ends for good, and takes its agent with it.
     let of_here = if std::ptr::eq(here, &first) { &mut one } else { &mut two };
     here.order_here("stop", "a");
@@ -82,9 +82,11 @@ fn a_supervisor_that_slept_and_woke_does_not_run_an_agent_twice() {
     let other = second.supervise();
     until("the other one waits", || (second.state_of("a/default") == "held").then_some(()));
     for (asleep, asleep_home, awake) in [(&sleeper, &first, &second), (&other, &second, &first)] {
-        let before = starts(work.path(), "a").len();
+        let before =
+            until("it has begun", || Some(starts(work.path(), "a").len()).filter(|count| *count > 0));
         signal(&asleep.0, "-STOP");
         until("another one runs it", || (awake.state_of("a/default") == "running").then_some(()));
+        until("it has begun there", || (starts(work.path(), "a").len() > before).then_some(()));
         nothing_ran_twice(work.path());
         signal(&asleep.0, "-CONT");
         until("the one that woke waits", || (asleep_home.state_of("a/default") == "held").then_some(()));
@@ -123,6 +125,36 @@ fn a_supervisor_that_is_killed_takes_its_agent_over_when_it_is_back_in_time() {
     assert_eq!((home.state_of("a/default").as_str(), starts(work.path(), "a").len()), ("running", 1));
     home.order_here("stop", "a");
     second.end();
+}
+
+/// No test can put a machine to sleep, but the kernel tells which clock a process waits by.
+#[test]
+fn the_end_of_a_lease_is_waited_for_by_a_clock_that_goes_on_while_the_machine_sleeps() {
+    /// `CLOCK_BOOTTIME`.
+    const GOES_ON: &str = "7";
+    let (server, work) = (RedisServer::start(), tempfile::tempdir().unwrap());
+    let home = machine(&server, &json!({"a": agent(work.path(), "a", "sleep 3600 & wait $!")}));
+    let supervisor = home.supervise();
+    until("it runs", || (home.state_of("a/default") == "running").then_some(()));
+    let folder = home.path("state/koboshi/runs/agents/a/default");
+    let run = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let shim = until("its shim is known", || {
+        let running: Value = serde_json::from_slice(&fs::read(run.join("shim.json")).ok()?).ok()?;
+        running["shim"]["pid"].as_i64()
+    });
+    let timer = until("its shim has a timer that runs", || {
+        let entries = fs::read_dir(format!("/proc/{shim}/fdinfo")).unwrap().flatten();
+        let mut texts = entries.filter_map(|entry| fs::read_to_string(entry.path()).ok());
+        texts.find(|text| text.contains("it_value:") && !text.contains("it_value: (0, 0)"))
+    });
+    let field =
+        |name: &str| timer.lines().find_map(|line| line.strip_prefix(name)).unwrap().trim().to_owned();
+    assert_eq!(field("clockid:"), GOES_ON, "{timer}");
+    let left = field("it_value:");
+    let seconds: u64 = left.trim_matches(['(', ')']).split(',').next().unwrap().parse().unwrap();
+    assert!(seconds < 3, "it is due before the lease ends: {timer}");
+    home.order_here("stop", "a");
+    supervisor.end();
 }
 
 #[test]

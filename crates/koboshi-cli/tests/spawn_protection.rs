@@ -100,6 +100,8 @@ fn cooldown_set_on_process_error() {
         (&json!("agent:agt_001/prj_001"), &json!("error")),
         "{entry}"
     );
+    // Not the one that too many starts would set.
+    assert_eq!(coordinator.spawn_count(), 1, "{entry}");
     coordinator.supervisor.end();
 }
 

@@ -61,6 +61,8 @@ use slot::{Slot, Wish};
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How often the config is checked for changes.
 const FOLLOW_INTERVAL: Duration = Duration::from_secs(1);
+/// A longer time between two looks at the agents means that they were not watched: the machine slept, or this process was stopped.
+const UNWATCHED_GAP: Duration = Duration::from_secs(2);
 /// A longer time between two checks means that the machine slept.
 const SLEEP_GAP: Duration = Duration::from_secs(60);
 /// Size of the read buffer that all runs share.
@@ -232,9 +234,14 @@ impl Keeper<'_> {
         let mut ready = Ready::default();
         let mut checked = None;
         let mut followed = self.common.clock.moment();
+        let mut looked = followed;
         loop {
             // Cooldowns and schedules are checked at intervals, and after every event that may change what may start.
             let now = self.common.clock.moment();
+            let unwatched = now.since(std::mem::replace(&mut looked, now));
+            if unwatched >= UNWATCHED_GAP {
+                self.slots.iter_mut().for_each(|slot| slot.was_unwatched(unwatched));
+            }
             let mut changed = ready.is_called || checked.is_none_or(|at| now.since(at) >= POLL_INTERVAL);
             for slot in &mut self.slots {
                 let account = slot.account().cloned();

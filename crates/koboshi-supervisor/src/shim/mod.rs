@@ -8,6 +8,7 @@
 //! Signals: TERM stops the tree (asked, then killed after the grace time), a second one or QUIT kills at once; INT is passed to the agent; HUP
 //! says that the owner changed.
 
+mod alarm;
 mod attention;
 mod cgroup;
 mod drain;
@@ -35,6 +36,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use crate::folder::{ERROR, Ended, Excess, Folder, How, OUT, OnOwnerDeath, Refusal, Running, Spec, Term};
 use crate::identity::Identity;
 
+use alarm::Alarm;
 use attention::{Attention, Duty};
 use cgroup::Cgroup;
 pub(crate) use cgroup::{kill_group, step_aside};
@@ -151,6 +153,8 @@ struct Shim {
     excess: Option<Excess>,
     /// Until when it may run.
     term: Option<Term>,
+    /// Where it has such an end: what the shim waits by.
+    alarm: Option<Alarm>,
     /// That is over.
     lease_ended: bool,
     /// The group of its processes, where the machine lets us make one.
@@ -165,6 +169,7 @@ impl Shim {
         let (begun, started) = (clock.moment(), clock.wall());
         let (stopping, asked, excess) = (None, false, None);
         let (term, lease_ended, cgroup) = (spec.lease, false, None);
+        let alarm = term.map(|_| Alarm::new()).transpose()?;
         Ok(Self {
             folder,
             spec,
@@ -179,6 +184,7 @@ impl Shim {
             asked,
             excess,
             term,
+            alarm,
             lease_ended,
             cgroup,
         })
@@ -285,7 +291,14 @@ impl Shim {
         if let Some(drain) = self.drain.as_ref().filter(|_| reads) {
             waiting.extend(drain.pipes().map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
         }
-        let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
+        let timeout = match &self.alarm {
+            None => timeout.and_then(|timeout| Timespec::try_from(timeout).ok()),
+            Some(alarm) => {
+                alarm.set(timeout)?;
+                waiting.push(PollFd::new(alarm, PollFlags::IN));
+                None
+            }
+        };
         match poll(&mut waiting, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),

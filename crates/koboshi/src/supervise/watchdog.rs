@@ -33,6 +33,14 @@ pub struct Signs {
     pub offline: Option<Moment>,
 }
 
+impl Signs {
+    /// Its output was not read for this long, because the machine slept or the reader was stopped: that is no silence of its own.
+    pub fn was_unwatched(&mut self, length: Duration) {
+        self.output = self.output.after(length);
+        self.offline = self.offline.map(|since| since.after(length));
+    }
+}
+
 /// A run that takes too long.
 pub type Overdue = StoppedFor;
 
@@ -85,6 +93,21 @@ mod tests {
         let waits = Signs { output: at(399), offline: Some(at(100)), ..signs };
         assert_eq!(overdue(&policy, &waits, at(400)), Some(StoppedFor::Offline));
         assert_eq!(overdue(&WatchPolicy::default(), &signs, at(u64::from(u32::MAX))), None);
+    }
+
+    #[test]
+    fn time_in_which_nobody_looked_is_no_silence() {
+        let policy = WatchPolicy { run: None, silent: Some(MINUTE * 10), offline: Some(MINUTE * 5) };
+        let mut signs =
+            Signs { started: at(0), ran_before: Duration::ZERO, output: at(60), offline: Some(at(60)) };
+        signs.was_unwatched(60 * MINUTE);
+        assert_eq!(overdue(&policy, &signs, at(3600 + 60 + 299)), None);
+        assert_eq!(overdue(&policy, &signs, at(3600 + 60 + 300)), Some(StoppedFor::Offline));
+        signs.offline = None;
+        assert_eq!(overdue(&policy, &signs, at(3600 + 60 + 599)), None);
+        assert_eq!(overdue(&policy, &signs, at(3600 + 60 + 600)), Some(StoppedFor::Silence));
+        let capped = WatchPolicy { run: Some(MINUTE), ..policy };
+        assert_eq!(overdue(&capped, &signs, at(60)), Some(StoppedFor::RunTime), "a run has its time in all");
     }
 
     #[test]

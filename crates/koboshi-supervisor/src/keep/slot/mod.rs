@@ -14,6 +14,7 @@ use std::fs;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::key::ScopeKey;
@@ -131,6 +132,13 @@ impl Slot {
     /// The account whose place it takes while it runs.
     pub(super) fn account(&self) -> Option<&ScopeKey> {
         self.run.as_ref()?.ladder.account.as_ref()
+    }
+
+    /// Its output was not read for this long.
+    pub(super) fn was_unwatched(&mut self, length: Duration) {
+        if let Some(run) = &mut self.run {
+            run.signs.was_unwatched(length);
+        }
     }
 
     /// The config no longer has it.
