@@ -30,7 +30,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-pub use echo::without_echoes;
+pub use echo::{without_echoes, without_prompt};
 pub use given::GivenValues;
 use rules::{RULES, Rule};
 

@@ -16,6 +16,7 @@ use koboshi::gate::{Cost, Gate, Reservation};
 use koboshi::remedy::{Remedy, RemedyPolicy};
 use koboshi::time::Moment;
 use koboshi_store::{Clock, SystemClock};
+use koboshi_wire::any::Request;
 use koboshi_wire::step::Usage;
 use tokio::time::sleep;
 
@@ -106,6 +107,8 @@ pub(crate) struct Journey<'j> {
     pub(super) skipped: Vec<(usize, Unavailable)>,
     /// Targets in whose dialect the request cannot be expressed.
     pub(super) unwritable: Vec<usize>,
+    /// The request, where a user wrote it: what an error repeats of it is private.
+    pub(super) request: Option<&'j Request<'j>>,
     /// Changes the request so that a target accepts it.
     changes: Option<&'j dyn ChangeRequest>,
     /// Whether failures count against the health of their targets.
@@ -135,6 +138,7 @@ impl<'j> Journey<'j> {
             call,
             skipped,
             unwritable,
+            request: None,
             changes: None,
             counts_against_health: true,
             fields: None,
@@ -152,6 +156,12 @@ impl<'j> Journey<'j> {
         let state = &self.core.state;
         self.call =
             Call::new(breakers, &state.share, policy, state.seed()).until(self.context.deadline).beside();
+        self
+    }
+
+    /// For this request of a user.
+    pub(crate) fn about(mut self, request: &'j Request<'j>) -> Self {
+        self.request = Some(request);
         self
     }
 

@@ -10,6 +10,7 @@ pub(crate) mod queue;
 pub(crate) mod rescue;
 pub(crate) mod unavailable;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,10 +19,11 @@ use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use jiff::Timestamp;
 use koboshi::classify::Answer;
 use koboshi::fault::{Fault, Kind, Sub};
-use koboshi::redact::Redactor;
+use koboshi::redact::{Redactor, without_prompt};
 use koboshi::time::Moment;
 use koboshi_config::gateway::ProviderKind;
 use koboshi_wire::Dialect;
+use koboshi_wire::any::Request;
 use serde_json::{Map, Value, json};
 use std::sync::{Arc, LazyLock};
 use tokio::time::{Instant, timeout_at};
@@ -40,6 +42,9 @@ use koboshi_wire::http1::Fields;
 
 /// How much of an error's body is read.
 const MAX_ERROR_BYTES: usize = 64 * 1024;
+
+/// Longer errors are not compared with the prompt before they are classified.
+const MAX_COMPARED: usize = 16 * 1024;
 
 /// Longer answers are not searched for an error.
 const MAX_REASON: usize = 2048;
@@ -188,8 +193,20 @@ impl Journey<'_> {
         stream: bool,
     ) -> Option<Box<Fault>> {
         let headers: Vec<(&str, &str)> = head.pairs().collect();
-        let answer = Answer { status: Some(status), headers: &headers, body, stream, transport: None };
-        self.plan.classifier.answer(&answer, &self.core.state.zoned()).map(Box::new)
+        let classify = |body: &str| {
+            let answer = Answer { status: Some(status), headers: &headers, body, stream, transport: None };
+            self.plan.classifier.answer(&answer, &self.core.state.zoned()).map(Box::new)
+        };
+        let Some(prompt) = self.request.and_then(Request::last_user_text) else { return classify(body) };
+        // A user's own words are never evidence: who writes of a wrong key must not have the provider's key rejected.
+        let shown =
+            if body.len() <= MAX_COMPARED { without_prompt(body, &prompt) } else { Cow::Borrowed(body) };
+        let mut fault = classify(&shown)?;
+        // Once more, because the text of an object can have been written with escapes.
+        if let Cow::Owned(cut) = without_prompt(&fault.detail, &prompt) {
+            fault.detail = cut;
+        }
+        Some(fault)
     }
 
     /// Classifies an answer that ended with an error: by its finish reason, or by what a relay wrote in place of the text.

@@ -26,9 +26,6 @@ use crate::request::generate::{self, Intake, OpenRequest};
 use crate::shared::core_state::CoreState;
 use crate::shared::large::{LargeCores, QueuePlace};
 
-/// A body above this is large.
-pub(crate) const LARGE: usize = 1024 * 1024;
-
 /// A request for another core.
 struct Request {
     intake: Intake,

@@ -24,8 +24,8 @@ use koboshi_wire::{Dialect, gemini, messages};
 use serde_json::json;
 
 use crate::edge::endpoint::{Endpoint, called, endpoint, model_in, wants_list};
-use crate::edge::large::LARGE;
 use crate::http::exchange::{Request, Response};
+use crate::http::pace::LARGE;
 use crate::http::response_future::ResponseFuture;
 use crate::reply::endpoints::Vendor;
 use crate::reply::immediate::{immediate_bytes, immediate_error, immediate_json};

@@ -13,11 +13,14 @@ use tokio::time::timeout;
 
 use crate::http::client::Connection;
 use crate::http::memory::MemoryShare;
+use crate::http::pace::LARGE;
 use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::head::RequestBody;
 
 /// How much is read at a time; after that other requests are polled.
 const MAX_READ: usize = 256 * 1024;
+/// How much of a large body is read at a time.
+const MAX_READ_LARGE: usize = 64 * 1024;
 
 /// Why a body could not be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,21 +101,25 @@ async fn read_length(
     limits: &mut BodyLimits<'_>,
 ) -> Result<Bytes, BodyError> {
     let mut whole = connection.take_all();
-    let mut turn = MAX_READ;
+    let is_large = length > LARGE;
+    let (max_read, mut turn) = (if is_large { MAX_READ_LARGE } else { MAX_READ }, MAX_READ);
     while whole.len() < length {
         if whole.len() >= MAX_READ {
             limits.fits(length)?;
         }
         // Not more, though the buffer grows faster: a kernel that holds megabytes would hand over all of them, and other requests would wait.
-        let step = MAX_READ.min(length - whole.len());
+        let step = max_read.min(length - whole.len());
         // The announced length may never come, so the full buffer is only reserved after a first part came. All at once: a buffer that grows
         // in steps is moved again and again, and takes up to twice the memory.
         whole.reserve(if whole.len() < MAX_READ { step } else { length - whole.len() });
         let read = poll_fn(|context| poll_read(connection, &mut whole, step, context)).await;
-        if read.map_err(|_| BodyError::Broken)? == 0 {
+        let read = read.map_err(|_| BodyError::Broken)?;
+        if read == 0 {
             return Err(BodyError::Broken);
         }
-        if whole.len() >= turn {
+        if is_large {
+            connection.pace().after_reading(read).await;
+        } else if whole.len() >= turn {
             turn = whole.len() + MAX_READ;
             yield_now().await;
         }
@@ -138,8 +145,12 @@ async fn read_chunked(connection: &Connection, limits: &mut BodyLimits<'_>) -> R
         if from.is_empty() {
             from.reserve(16 * 1024);
             let read = poll_fn(|context| poll_read(connection, &mut from, 16 * 1024, context)).await;
-            if read.map_err(|_| BodyError::Broken)? == 0 {
+            let read = read.map_err(|_| BodyError::Broken)?;
+            if read == 0 {
                 return Err(BodyError::Broken);
+            }
+            if whole.len() > LARGE {
+                connection.pace().after_reading(read).await;
             }
         }
     }

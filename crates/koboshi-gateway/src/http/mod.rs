@@ -8,5 +8,6 @@ pub(crate) mod body;
 pub(crate) mod client;
 pub(crate) mod exchange;
 pub(crate) mod memory;
+pub(crate) mod pace;
 pub(crate) mod response_future;
 pub(crate) mod upstream;

@@ -15,8 +15,9 @@ use crate::http::client::TICK;
 use crate::shared::core_state::CoreState;
 use crate::shared::large::{Job, LargeCores};
 
-/// The niceness of these threads.
-const NICENESS: i32 = 5;
+/// The niceness of these threads: low enough that another thread that wakes up need not wait for the end of a time slice, and still a tenth of a
+/// processor that others would use up.
+const NICENESS: i32 = 10;
 
 /// Starts the threads.
 pub(super) fn start(

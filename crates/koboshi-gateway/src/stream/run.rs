@@ -74,6 +74,7 @@ const WINDOW_SHARE: (u64, u64) = (9, 10);
 impl<'r> Run<'r> {
     pub(crate) fn journey(&self) -> Journey<'_> {
         Journey::new(self.core, self.plan, self.context, self.targets, self.breakers, self.can_degrade)
+            .about(self.request)
             .changing(self)
     }
 

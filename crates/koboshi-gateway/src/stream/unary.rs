@@ -16,6 +16,7 @@ use crate::attempt::Limits;
 use crate::attempt::journey::{Journey, JourneyEnd, OpenAttempt};
 use crate::attempt::not_an_answer;
 use crate::http::memory::MemoryShare;
+use crate::http::pace::{LARGE, Pace};
 use crate::http::upstream::Body;
 use crate::http::upstream::connection_fault::{no_memory, timed_out};
 use crate::route::plan::Plan;
@@ -49,7 +50,7 @@ pub(crate) async fn read_whole(
     let OpenAttempt { limits, body, attempt_guard, memory, .. } = open;
     let state = &core.state;
     let limit = state.memory_limit(plan);
-    read_blocks(body, limits, |read| {
+    read_blocks(core.connections.pace(), body, limits, |read| {
         attempt_guard.count_partial(read);
         if state.memory.fit_answer(memory, read, limit) { Ok(()) } else { Err(no_memory()) }
     })
@@ -58,6 +59,7 @@ pub(crate) async fn read_whole(
 
 /// Reads a body to its end, within these limits. `count` gets the number of bytes after each block, and may refuse it.
 async fn read_blocks(
+    pace: &Pace,
     body: &mut Body,
     limits: &Limits,
     mut count: impl FnMut(usize) -> Result<(), Box<Fault>>,
@@ -78,10 +80,14 @@ async fn read_blocks(
         if read > 0 && Instant::now() >= limits.total {
             return Err(timed_out(Sub::Total));
         }
-        read += block.len();
+        let length = block.len();
+        read += length;
         count(read)?;
         let too_long = || Box::new(Fault::of(Kind::ResponseInvalid, "gateway.too_long"));
         blocks.push(block).ok_or_else(too_long)?;
+        if read > LARGE {
+            pace.after_reading(length).await;
+        }
     }
     Ok(blocks.whole())
 }
@@ -318,12 +324,12 @@ mod tests {
     async fn the_total_timeout_is_kept_while_data_is_at_hand() {
         let beat = Beat { after: Duration::ZERO, bytes: Bytes::from_static(b"and so on ") };
         let at_hand = || Body::played(Beats::from(vec![beat.clone(); 1000]), End::Clean, None);
-        let now = Instant::now();
+        let (pace, now) = (Pace::default(), Instant::now());
         let idle = Duration::from_secs(30);
         let limits = |total: Instant| Limits { first: now + idle, idle, total };
-        let whole = read_blocks(&mut at_hand(), &limits(now + idle), |_| Ok(())).await;
+        let whole = read_blocks(&pace, &mut at_hand(), &limits(now + idle), |_| Ok(())).await;
         assert_eq!(whole.unwrap().len(), 10_000);
-        let late = read_blocks(&mut at_hand(), &limits(now), |_| Ok(())).await;
+        let late = read_blocks(&pace, &mut at_hand(), &limits(now), |_| Ok(())).await;
         assert_eq!(late.unwrap_err().sub, Some(Sub::Total));
     }
 }

@@ -14,11 +14,9 @@ use koboshi_wire::step::Usage;
 use koboshi_wire::whole::{Choice, Whole};
 use koboshi_wire::writer::Head;
 
+use crate::http::pace::LARGE;
 use crate::shared::core_state::CoreState;
 use crate::stream::firewall::{ToolCall, is_broken_call};
-
-/// A longer answer is read elsewhere.
-const LARGE: usize = 1024 * 1024;
 
 /// Does work on the bytes of an answer: on a core for large bodies where there are many. None if that core failed over it.
 pub(super) async fn on_a_large_core<T: Send + 'static>(

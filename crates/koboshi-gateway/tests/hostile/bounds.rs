@@ -36,6 +36,20 @@ fn the_clients_deadline_ends_a_stream_that_never_pauses() {
     assert_eq!(fault.data.unwrap()["sub"], "deadline");
 }
 
+/// A whole answer that goes on and on, faster than it is read: data is at hand whenever the gateway looks.
+#[test]
+fn the_total_timeout_ends_a_whole_answer_that_never_pauses() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{";
+    let upstream = RawUpstream::start(move |_| RawReply::Endless(head.to_owned(), " ".repeat(4 << 20)));
+    let stage = Stage::with(&["raw/m"], |config| {
+        config.providers.insert("raw".to_owned(), provider(upstream.url()));
+        timeouts(config, "raw", |timeouts| timeouts.total = Some(ms(10)));
+    });
+    assert_error(&stage.ask(&chat(false)), 504, "timeout");
+    let fault = stage.journal("the fault", |entry| entry.what == EntryKind::Fault);
+    assert_eq!(fault.data.unwrap()["sub"], "total");
+}
+
 /// The client has its whole answer when the provider has said all of it, whatever that provider sends behind its end.
 #[test]
 fn a_provider_that_goes_on_after_its_end_does_not_hold_the_client() {

@@ -5,7 +5,8 @@ use std::io::{Read, Write};
 use crate::common::*;
 use koboshi_config::Config;
 use koboshi_config::gateway::{CacheMode, ClientKey, RouteConfig};
-use koboshi_testkit::Client;
+use koboshi_store::{Entry, Query, Store};
+use koboshi_testkit::{Client, RawReply, RawUpstream, until};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -236,6 +237,54 @@ fn a_request_has_one_host_and_it_is_ours() {
     ] {
         assert_eq!(status(&format!("{head}connection: close\r\n\r\n")), expected, "{head}");
     }
+}
+
+/// A provider that writes the prompt into its error, without quotes, streamed and whole, in every dialect. What it says itself stays. The prompt is about a
+/// wrong key, and that is no reason to give up the key of the provider.
+#[test]
+fn what_a_provider_repeats_of_a_prompt_is_in_no_log_and_no_journal() {
+    const PROMPT: &str =
+        "My sister's diary lies behind the third brick,\nand the API key in the old well is invalid";
+    let words = "cannot parse the input My sister's diary lies behind the third brick,\\nand the API key in the old well is invalid at line 1";
+    let error = format!(r#"{{"error":{{"message":"{words}","type":"invalid_request_error"}}}}"#);
+    let answer = format!(
+        "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{error}",
+        error.len()
+    );
+    let upstream = RawUpstream::start(move |_| RawReply::Keep(answer.clone()));
+    let lines = Lines::default();
+    let stage = Stage::logging(&["raw/m"], Some(&lines), |config| {
+        config.providers.insert("raw".to_owned(), provider(upstream.url()));
+    });
+    let message = json!([{"role": "user", "content": PROMPT}]);
+    for (number, (path, body)) in [
+        ("/v1/chat/completions", json!({"messages": message})),
+        ("/v1/chat/completions", json!({"messages": message, "stream": true})),
+        ("/v1/messages", json!({"messages": message, "max_tokens": 9})),
+        ("/v1/responses", json!({"input": message})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let mut body = body;
+        body["model"] = json!("m");
+        let answer =
+            send(&stage, "POST", path, &[("content-type", "application/json")], body.to_string().as_bytes());
+        assert_eq!(answer.status, 400, "{path}: {}", answer.text());
+        assert_eq!(answer.header("x-koboshi-fault"), Some("invalid_request"), "{path}");
+        until("the journal has it", || {
+            let query = Query { limit: 1000, ..Query::default() };
+            let kept = stage.store.query(&query).unwrap();
+            let of_provider = |entry: &&Entry| format!("{entry:?}").contains("cannot parse");
+            assert!(!format!("{kept:?}").contains("diary"), "{path}: {kept:?}");
+            (kept.iter().filter(of_provider).count() > number).then_some(())
+        });
+    }
+    let log = until("the log has it", || {
+        let log = format!("{:?}", lines.all());
+        log.contains("cannot parse").then_some(log)
+    });
+    assert!(!log.contains("diary") && !log.contains("old well"), "{log}");
 }
 
 #[test]

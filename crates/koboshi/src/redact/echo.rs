@@ -6,8 +6,11 @@
 //! and stays, as does a whole field that is one.
 //!
 //! One pass: behind a piece that was cut the reader continues, and a quote that is not closed is not looked for twice.
+//!
+//! Where the prompt itself is known, what an error repeats of it is cut without any quotes, too ([`without_prompt`]).
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// A quote may have this many letters.
@@ -16,6 +19,72 @@ const MAX_QUOTE_CHARS: usize = 64;
 /// Fields that hold what was sent.
 const SENT: [&str; 8] =
     ["input", "inputs", "input_value", "prompt", "prompts", "instructions", "system_prompt", "messages"];
+
+/// This many bytes in a row that a prompt has too are not there by chance: names and values are shorter.
+const MIN_REPEATED: usize = 32;
+/// How much of a prompt's beginning, and of its end, is compared.
+const MAX_COMPARED: usize = 32 * 1024;
+
+/// The text without what it repeats of this prompt, word for word: at least 32 bytes of it, from the first or the last 32 KiB.
+///
+/// ```
+/// use koboshi::redact::without_prompt;
+/// let prompt = "My password is the name of my first dog, and then the year";
+/// let error = "cannot parse: My password is the name of my first dog: line 1";
+/// assert_eq!(without_prompt(error, prompt), "cannot parse: …: line 1");
+/// ```
+#[must_use]
+pub fn without_prompt<'t>(text: &'t str, prompt: &str) -> Cow<'t, str> {
+    // Each part of the text of that length, and whether the prompt has it: one pass over each.
+    let mut parts: HashMap<&[u8], bool> =
+        text.as_bytes().windows(MIN_REPEATED).map(|part| (part, false)).collect();
+    let bytes = prompt.as_bytes();
+    let begin = bytes.get(..MAX_COMPARED).unwrap_or(bytes);
+    let end = bytes.get(bytes.len().saturating_sub(MAX_COMPARED).max(begin.len())..).unwrap_or_default();
+    for compared in [begin, end] {
+        for part in compared.windows(MIN_REPEATED) {
+            if let Some(is_repeated) = parts.get_mut(part) {
+                *is_repeated = true;
+            }
+        }
+    }
+    let mut repeated: Vec<Range<usize>> = Vec::new();
+    for (at, part) in text.as_bytes().windows(MIN_REPEATED).enumerate() {
+        if !parts.get(part).copied().unwrap_or_default() {
+            continue;
+        }
+        match repeated.last_mut() {
+            // What stands between two pieces and is shorter than either was changed on the way: a line end, a quote.
+            Some(last)
+                if at < last.end + MIN_REPEATED
+                    && is_of_one_text(text.as_bytes().get(last.end..at).unwrap_or_default()) =>
+            {
+                last.end = at + MIN_REPEATED;
+            }
+            _ => repeated.push(at..at + MIN_REPEATED),
+        }
+    }
+    if repeated.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let (mut out, mut copied) = (String::new(), 0);
+    for piece in repeated {
+        out.push_str(text.get(copied..text.floor_char_boundary(piece.start)).unwrap_or_default());
+        out.push('…');
+        copied = text.ceil_char_boundary(piece.end);
+    }
+    out.push_str(text.get(copied..).unwrap_or_default());
+    Cow::Owned(out)
+}
+
+/// Whether no text of a JSON object ends within these bytes.
+fn is_of_one_text(bytes: &[u8]) -> bool {
+    let mut before = 0;
+    !bytes.iter().any(|byte| {
+        let is_escaped = std::mem::replace(&mut before, *byte) == b'\\';
+        *byte == b'"' && !is_escaped
+    })
+}
 
 /// The text without what it repeats of a request at length.
 #[must_use]
@@ -217,6 +286,39 @@ mod tests {
         ] {
             assert_eq!(without_echoes(text), text);
         }
+    }
+
+    #[test]
+    fn what_is_repeated_of_a_known_prompt_is_cut_without_quotes() {
+        let prompt = format!("{}{PROMPT}{}", "first-".repeat(200), "\nlast".repeat(200));
+        for (text, cut) in [
+            ("Parsing failed: @", "Parsing failed: …"),
+            ("Parsing failed: @ (line 1)", "Parsing failed: … (line 1)"),
+            // As a server shows it that escapes what it repeats.
+            (
+                r"bad: Please tell nobody, but Alice's password is written\non the back of the old clock, don't look: too long",
+                "bad: …: too long",
+            ),
+            ("@@", "…"),
+            (r#"{"a":"@","b":["@"]}"#, r#"{"a":"…","b":["…"]}"#),
+            ("Please tell nobody", "Please tell nobody"),
+            (
+                "This model's maximum context length is 8192 tokens.",
+                "This model's maximum context length is 8192 tokens.",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(without_prompt(&text.replace('@', PROMPT), &prompt), cut);
+        }
+        let japanese = "私の暗証番号は誰にも言わないでください。八八一二です。";
+        assert_eq!(without_prompt(&format!("失敗：{japanese}（一行目）"), japanese), "失敗：…（一行目）");
+        assert_eq!(without_prompt("anything", ""), "anything");
+        let long = format!("{}{PROMPT}{}", "x".repeat(MAX_COMPARED), "y".repeat(MAX_COMPARED - 50));
+        assert_eq!(
+            without_prompt(&format!("bad: {}", &PROMPT[50..]), &long),
+            "bad: …",
+            "its end is compared"
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ use koboshi_wire::http1::head::RequestBody;
 
 use super::liveness::{ClientState, TickLimits};
 use super::{ClientStream, Connection, Inner};
+use crate::http::pace::Pace;
 
 /// How often connections are checked.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
@@ -29,8 +30,8 @@ pub(super) struct Common {
     /// The buffer for reading, and for assembling answers. Taken while it is used.
     pub(super) read_buffer: Cell<Vec<u8>>,
     pub(super) write_buffer: Cell<Vec<u8>>,
-    /// Bytes discarded since the last tick.
-    pub(super) discarded: Cell<usize>,
+    /// How fast large bodies are read.
+    pub(super) pace: Pace,
     /// The `Date` header, as of the last tick.
     pub(super) date: RefCell<Rc<[u8]>>,
 }
@@ -42,7 +43,7 @@ impl Default for Common {
             ending: Cell::new(false),
             read_buffer: Cell::default(),
             write_buffer: Cell::default(),
-            discarded: Cell::default(),
+            pace: Pace::default(),
             date: RefCell::new(date()),
         }
     }
@@ -82,6 +83,11 @@ impl Connections {
         connection
     }
 
+    /// How fast large bodies are read.
+    pub(crate) fn pace(&self) -> &Pace {
+        &self.common.pace
+    }
+
     pub(crate) fn are_open(&self) -> bool {
         !self.open.borrow().is_empty()
     }
@@ -115,7 +121,6 @@ impl Connections {
             |time: Duration| u32::try_from(time.as_millis().div_ceil(TICK.as_millis())).unwrap_or(u32::MAX);
         let limits = TickLimits { head: ticks(head_time), send: ticks(send_time) };
         *self.common.date.borrow_mut() = date();
-        self.common.discarded.set(0);
         self.open.borrow_mut().retain(|connection| {
             let Some(connection) = connection.upgrade() else { return false };
             if connection.tick(&limits) {

@@ -82,7 +82,6 @@ impl Inner {
             }
             ClientState::Leaves(ticks) => {
                 self.state.set(ClientState::Leaves(ticks.saturating_add(1)));
-                self.wake();
                 ticks >= limits.head
             }
             ClientState::Full(ticks) => {

@@ -23,13 +23,12 @@ use self::connections::Common;
 pub(crate) use self::connections::{Connections, TICK};
 use self::liveness::ClientState;
 pub(crate) use self::stream::ClientStream;
+use crate::http::pace::{LARGE, Pace};
 
 /// An informational answer, which a waiting client ignores.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// How much is read at once.
 const READ_SIZE: usize = 32 * 1024;
-/// How much of what refused clients keep sending is discarded per tick, by all connections of a core together.
-const MAX_DISCARDED: usize = 4 * 1024 * 1024;
 
 /// A client's connection.
 #[derive(Clone)]
@@ -57,6 +56,9 @@ impl Connection {
     pub(crate) fn request_began(&self, head: &Head) {
         self.0.remaining_body.set(head.coming);
         self.0.expects_continue.set(head.expects);
+        if !matches!(head.coming, RequestBody::Length(length) if length > LARGE as u64) {
+            self.0.common.pace.ordinary_request_began();
+        }
         // In HTTP/1.0 a connection closes after its answer, unless the client asks for keep-alive.
         let keeps = |said: &[u8]| {
             said.split(|byte| *byte == b',').any(|word| word.trim_ascii().eq_ignore_ascii_case(b"keep-alive"))
@@ -221,26 +223,27 @@ impl Connection {
         self.0.state.set(ClientState::Leaves(0));
         poll_fn(|context| Pin::new(&mut *self.0.stream.borrow_mut()).poll_shutdown(context)).await?;
         *self.0.received.borrow_mut() = BytesMut::new();
-        poll_fn(|context| {
-            let common = &self.0.common;
-            if common.stopping.get() {
-                return Poll::Ready(Ok(()));
+        loop {
+            let discarded = poll_fn(|context| self.poll_discard(context)).await?;
+            if discarded == 0 {
+                return Ok(());
             }
-            // Continued at the next tick: a refused request must not cost more than a served one.
-            while common.discarded.get() < MAX_DISCARDED {
-                let mut buffer = common.read_buffer.take();
-                buffer.resize(READ_SIZE, 0);
-                let read = self.poll_read(context, &mut buffer);
-                common.read_buffer.set(buffer);
-                let read = ready!(read)?;
-                if read == 0 {
-                    return Poll::Ready(Ok(()));
-                }
-                common.discarded.set(common.discarded.get().saturating_add(read));
-            }
-            Poll::Pending
-        })
-        .await
+            // Boxed: most connections never need it.
+            Box::pin(self.0.common.pace.after_discarding(discarded)).await;
+        }
+    }
+
+    /// Discards some of what the client sends. Nothing at its end, and when the gateway stops.
+    fn poll_discard(&self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let common = &self.0.common;
+        if common.stopping.get() {
+            return Poll::Ready(Ok(0));
+        }
+        let mut buffer = common.read_buffer.take();
+        buffer.resize(READ_SIZE, 0);
+        let read = self.poll_read(context, &mut buffer);
+        common.read_buffer.set(buffer);
+        read
     }
 }
 
@@ -291,6 +294,11 @@ impl Connection {
 
     pub(crate) fn stream(&self) -> RefMut<'_, ClientStream> {
         self.0.stream.borrow_mut()
+    }
+
+    /// How fast large bodies are read.
+    pub(super) fn pace(&self) -> &Pace {
+        &self.0.common.pace
     }
 }
 

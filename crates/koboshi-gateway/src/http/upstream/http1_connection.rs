@@ -22,7 +22,7 @@ use koboshi_wire::http1::chunks::Chunks;
 use koboshi_wire::http1::reply::{NoReply, ReplyBody, ReplyHead};
 
 /// How much one system call writes at most: while the kernel copies, no other thread gets this processor.
-const MAX_WRITE: usize = 256 * 1024;
+const MAX_WRITE: usize = 64 * 1024;
 
 /// How much is read at once.
 const READ_SIZE: usize = 32 * 1024;
