@@ -673,6 +673,7 @@ var Connection = class {
       case "pong":
         return;
       case "goaway":
+        if (frame.reconnect_ms >= 0) this.#reconnectMs = frame.reconnect_ms;
         return this.#after("retry", this.#world.random() * Math.min(frame.in_ms ?? 0, frame.reconnect_ms ?? Infinity), () => this.#replace());
       case "error":
         if (frame.seq === void 0 && frame.scope !== "turn") this.#refusal = serverError(errorOf(frame));

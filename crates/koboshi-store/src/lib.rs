@@ -27,7 +27,10 @@ pub use ledger::{ClaimState, Health, Ledger, LedgerOptions};
 pub use memory::{MemoryPolicy, MemoryStore};
 pub use record::{Node, Record, RecordKind, Slot};
 pub use redis::{RedisPolicy, RedisStore};
-pub use session::{Announced, Appended, Listening, Ownership, SessionWrite, Sessions, StoredSession, Taken};
+pub use session::{
+    Appended, KnownPart, Listening, News, NewsHandler, Ownership, SessionHead, SessionWrite, Sessions,
+    StoredSession, Taken,
+};
 pub use sqlite::{SqlitePolicy, SqliteStore};
 pub use standing::{Row, RowState};
 pub use store::{Lease, MergeResult, Named, Store, StoreChanges, StoreContents, Unreadable, Wake, Watch};

@@ -1,7 +1,7 @@
 //! What every store can do for sessions.
 //!
-//! A session in a store is its head (the whole state, as its owner wrote it last), the events after it, the number of the last event, and its
-//! owner. One process owns a session while a turn runs: it holds a lease with a fence, and every append compares fence and number in
+//! A session in a store is its head (the whole state, as its owner wrote it last), the events after it, the number of the last event, its epoch, and its
+//! owner. The head is large and is seldom written or read: a write adds events, and who reads says what it has already. One process owns a session while a turn runs: it holds a lease with a fence, and every append compares fence and number in
 //! one step, so that an owner that was paused and replaced cannot write any more. Other processes read the same log and put what their
 //! clients send into the owner's inbox.
 //!
@@ -19,9 +19,11 @@ use crate::error::StoreError;
 pub struct StoredSession {
     /// The number of the last event.
     pub seq: u64,
-    /// The whole state, as of some number that it states itself.
-    pub head: Vec<u8>,
-    /// Events after the number that was asked for, in order.
+    /// The epoch of its head.
+    pub epoch: String,
+    /// The whole state, as of some number that it states itself; none where the events go on with what the caller has.
+    pub head: Option<Vec<u8>>,
+    /// The events after what the caller has, in order; with a head all that are kept.
     pub events: Vec<(u64, Vec<u8>)>,
     /// The process that owns it, where one does; its lease may be over.
     pub owner: Option<String>,
@@ -29,6 +31,35 @@ pub struct StoredSession {
     pub is_held: bool,
     /// It was forgotten by order: there is nothing else of it, and it must not be made again from what a process still has.
     pub is_forgotten: bool,
+}
+
+/// What a caller has of a session already. It gets what comes after that, where that is possible: the epoch is the same, and the events reach
+/// back so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KnownPart<'k> {
+    /// The epoch.
+    pub epoch: &'k str,
+    /// The number of the last event.
+    pub seq: u64,
+}
+
+impl KnownPart<'_> {
+    /// Nothing.
+    pub const NOTHING: KnownPart<'static> = KnownPart { epoch: "", seq: 0 };
+
+    /// Whether the caller has a part of this epoch.
+    pub(crate) fn is_of(&self, epoch: &str) -> bool {
+        !epoch.is_empty() && self.epoch == epoch
+    }
+}
+
+/// The whole state of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionHead {
+    /// The epoch that it is of.
+    pub epoch: String,
+    /// The state.
+    pub body: Vec<u8>,
 }
 
 /// What came of taking a session.
@@ -62,7 +93,7 @@ pub struct SessionWrite {
     /// The number that it has then.
     pub seq: u64,
     /// The whole state, where it is written.
-    pub head: Option<Vec<u8>>,
+    pub head: Option<SessionHead>,
     /// New events.
     pub events: Vec<(u64, Vec<u8>)>,
     /// Events before this number are not needed any more.
@@ -123,7 +154,14 @@ pub trait Sessions: Send + Sync {
     ///
     /// # Errors
     /// The store cannot be written now.
-    fn take(&self, id: &str, owner: &str, lease: Duration, now: Timestamp) -> Result<Taken, StoreError>;
+    fn take(
+        &self,
+        id: &str,
+        owner: &str,
+        known: KnownPart<'_>,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Result<Taken, StoreError>;
 
     /// Writes to a session, if the fence is its newest and its number is the one that the write names. The lease begins again.
     ///
@@ -153,11 +191,16 @@ pub trait Sessions: Send + Sync {
     fn renew(&self, held: &[(String, u64)], lease: Duration, now: Timestamp)
     -> Result<Vec<bool>, StoreError>;
 
-    /// A session, with the events after this number.
+    /// A session, after what the caller has of it.
     ///
     /// # Errors
     /// The store cannot be read now.
-    fn read(&self, id: &str, after: u64, now: Timestamp) -> Result<Option<StoredSession>, StoreError>;
+    fn read(
+        &self,
+        id: &str,
+        known: KnownPart<'_>,
+        now: Timestamp,
+    ) -> Result<Option<StoredSession>, StoreError>;
 
     /// Sessions that need an owner: those that were handed over, and those that were not given back and whose lease is over; at most this many.
     ///
@@ -190,19 +233,37 @@ pub trait Sessions: Send + Sync {
     /// The store cannot be written now.
     fn receive(&self, inbox: &str, now: Timestamp) -> Result<Vec<Vec<u8>>, StoreError>;
 
-    /// Begins to listen to what others do, where the store announces it: which sessions were written, and whose inbox has a message. It is a
-    /// hint that may be lost. None where the store must be asked.
+    /// Says something to a process that listens, at once: it is kept nowhere, and lost where no one listens. A store that announces nothing does
+    /// nothing.
+    ///
+    /// # Errors
+    /// The store cannot be used now.
+    fn tell(&self, _to: &str, _message: &[u8]) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Begins to listen to what others do, where the store announces it. It is a hint that may be lost. None where the store must be asked.
     ///
     /// # Errors
     /// No thread can be started.
-    fn listen(&self, _announced: Announced) -> Result<Option<Box<dyn Listening>>, StoreError> {
+    fn listen(&self, _process: &str, _heard: NewsHandler) -> Result<Option<Box<dyn Listening>>, StoreError> {
         Ok(None)
     }
 }
 
-/// Called with the id of a session that was written, or the owner of an inbox that has a message; with an empty text where anything may have
-/// happened. From a thread of the store: it must return at once.
-pub type Announced = Arc<dyn Fn(&str) + Send + Sync>;
+/// What is heard of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum News<'n> {
+    /// The listening has begun: anything may have happened before.
+    Begun,
+    /// This session was written, or the inbox of this process has a message.
+    Written(&'n str),
+    /// What another process said with [`Sessions::tell`].
+    Told(&'n [u8]),
+}
+
+/// Called with the news of a store. From a thread of the store: it must return at once.
+pub type NewsHandler = Arc<dyn Fn(News<'_>) + Send + Sync>;
 
 /// A store that is listened to, until this is dropped.
 pub trait Listening: Send + Sync {}

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use koboshi::cooldown::ClearMark;
 use koboshi_store::{
-    Appended, EntryKind, Ledger, LedgerOptions, Ownership, Query, Record, RedisPolicy, RedisStore,
-    SessionWrite, Store, StoreError,
+    Appended, EntryKind, KnownPart, Ledger, LedgerOptions, Ownership, Query, Record, RedisPolicy, RedisStore,
+    SessionHead, SessionWrite, Store, StoreError,
 };
 use koboshi_testkit::{RedisCluster, RedisServer, SentinelSet};
 
@@ -56,7 +56,7 @@ fn use_everything(store: &RedisStore) {
     let sessions = store.sessions();
     let write = SessionWrite {
         seq: 1,
-        head: Some(b"head".to_vec()),
+        head: Some(SessionHead { epoch: "e".to_owned(), body: b"head".to_vec() }),
         events: vec![(1, b"event".to_vec())],
         lease: TTL,
         ttl: TTL,
@@ -66,7 +66,7 @@ fn use_everything(store: &RedisStore) {
     let fence = sessions.create("s", "owner", &write, now).unwrap().expect("it is new");
     let next = SessionWrite { after: 1, seq: 2, events: vec![(2, b"more".to_vec())], ..write };
     assert_eq!(sessions.append("s", fence, &next, now).unwrap(), Appended::Written);
-    assert_eq!(sessions.read("s", 0, now).unwrap().unwrap().events.len(), 2);
+    assert_eq!(sessions.read("s", KnownPart::NOTHING, now).unwrap().unwrap().events.len(), 2);
     assert_eq!(sessions.renew(&[("s".to_owned(), fence)], TTL, now).unwrap(), [true]);
     assert!(sessions.orphans(10, now).unwrap().is_empty());
     sessions.send("owner", b"hello", now).unwrap();

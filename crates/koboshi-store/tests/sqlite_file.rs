@@ -159,7 +159,7 @@ fn a_newer_file_is_refused_with_both_versions_and_left_as_it_is() {
     let bytes = fs::read(&file).unwrap();
     let error = refused(&file);
     let StoreError::Newer { found, known, .. } = &error else { panic!("{error}") };
-    assert_eq!((*found, *known), (99, 5));
+    assert_eq!((*found, *known), (99, 6));
     let text = error.to_string();
     assert!(text.contains("koboshi.db") && text.contains("99") && text.contains("update"), "{text}");
     assert_eq!(fs::read(&file).unwrap(), bytes);
@@ -206,7 +206,7 @@ fn an_older_file_is_brought_forward_with_all_it_holds() {
     assert_eq!(journal.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["from before", "now"]);
     let plain = Connection::open(&file).unwrap();
     let version: i64 = plain.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-    assert_eq!(version, 5);
+    assert_eq!(version, 6);
 }
 
 /// A process that reads while another one puts the first schema in place sees all of it or nothing.

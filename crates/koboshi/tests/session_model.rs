@@ -21,8 +21,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use koboshi::session::{
-    Body, Busy, Change, Chat, ClientFrame, DoneReason, ErrorBody, Event, FrameResult, Limits, Log, Place,
-    RetryLater, Runs, Source, Texts, Tool, ToolResult, ToolState, ToolStatus, Transcript, TurnState,
+    Body, Busy, Change, Chat, ClientFrame, DoneReason, Entry, ErrorBody, Event, FrameResult, Limits, Log,
+    Place, RetryLater, Runs, Source, Texts, Tool, ToolResult, ToolState, ToolStatus, Transcript, TurnState,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -110,17 +110,21 @@ struct Tab {
     is_at_paused: bool,
 }
 
-/// What the store has: the head and the events after it.
+/// What the store has: the log as it was stored whole, and the entries since then and in the tail.
 #[derive(Clone)]
 struct Stored {
     head: Value,
-    events: Vec<Event>,
+    /// The number of the log that was stored whole.
+    whole: u64,
+    entries: Vec<Entry>,
 }
 
 struct World {
     log: Log,
     /// Events that are shown and not stored.
-    unstored: Vec<Event>,
+    unstored: Vec<Entry>,
+    /// The log must be stored whole: its epoch is a new one.
+    head_is_old: bool,
     /// The store, newest last: the ones before are what it has after it lost its last writes.
     stored: Vec<Stored>,
     /// How many of the last writes a crash of the store may take.
@@ -139,10 +143,11 @@ impl World {
     fn new(loses: usize) -> Self {
         let log = Log::new("e0");
         let tabs = (0..TABS).map(|tab| Tab { name: format!("tab-{tab}"), ..Tab::default() }).collect();
-        let stored = vec![Stored { head: json!(log), events: Vec::new() }];
+        let stored = vec![Stored { head: json!(log), whole: 0, entries: Vec::new() }];
         Self {
             log,
             unstored: Vec::new(),
+            head_is_old: false,
             stored,
             loses,
             paused: None,
@@ -187,14 +192,14 @@ impl World {
     fn record(&mut self, change: Change) {
         self.note_before(&change);
         let log = &mut self.log;
-        self.unstored.extend(change.events.iter().cloned());
+        self.unstored.extend(change.entries());
         log.commit(change, &limits());
         self.store();
     }
 
     fn show(&mut self, change: Change) {
         self.note_before(&change);
-        self.unstored.extend(change.events.iter().cloned());
+        self.unstored.extend(change.entries());
         self.log.commit(change, &limits());
     }
 
@@ -207,11 +212,17 @@ impl World {
         }
     }
 
+    /// A small write; the whole log only where it must be, or much has come since.
     fn store(&mut self) {
-        let mut events = self.stored.last().unwrap().events.clone();
-        events.append(&mut self.unstored);
-        events.retain(|event| event.seq >= self.log.first_kept());
-        self.stored.push(Stored { head: json!(self.log), events });
+        let Stored { mut head, mut whole, mut entries } = self.stored.last().unwrap().clone();
+        entries.append(&mut self.unstored);
+        let since = entries.iter().filter(|entry| entry.event.seq > whole).count();
+        if self.head_is_old || since > 30 {
+            (head, whole, self.head_is_old) = (json!(self.log), self.log.seq(), false);
+        }
+        let keep_from = self.log.first_kept().min(whole + 1);
+        entries.retain(|entry| entry.event.seq >= keep_from);
+        self.stored.push(Stored { head, whole, entries });
         if self.stored.len() > 4 {
             self.stored.remove(0);
         }
@@ -226,7 +237,14 @@ impl World {
         }
         let stored = self.stored.last().unwrap().clone();
         let head: Log = serde_json::from_value(stored.head).unwrap();
-        self.log = head.restored(stored.events, &limits()).instead_of(&self.log);
+        // What a store keeps is text.
+        let entries: Vec<Entry> = serde_json::from_value(json!(stored.entries)).unwrap();
+        let log = head.restored(entries, &limits());
+        if is_in_order {
+            // Nothing of the log is missing where it is made from small writes.
+            assert_eq!(json!(log), json!(self.log));
+        }
+        self.log = log.instead_of(&self.log);
         self.unstored.clear();
         if is_in_order {
             if let Some(change) = self.log.go_on(error()) {
@@ -236,6 +254,7 @@ impl World {
         }
         self.epochs += 1;
         self.log.begin_epoch(&format!("e{}", self.epochs));
+        self.head_is_old = true;
         let error = error();
         let change = self.log.recover(error, &limits()).unwrap_or_default();
         self.record(change);

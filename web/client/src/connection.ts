@@ -198,7 +198,8 @@ export class Connection {
       case "pong":
         return;
       case "goaway":
-        // A moment of one's own in the window, so that clients do not come back all at once.
+        // A moment of one's own in the window, so that clients do not come back all at once; also where the socket is closed before.
+        if (frame.reconnect_ms >= 0) this.#reconnectMs = frame.reconnect_ms;
         return this.#after("retry", this.#world.random() * Math.min(frame.in_ms ?? 0, frame.reconnect_ms ?? Infinity), () => this.#replace());
       case "error":
         if (frame.seq === undefined && frame.scope !== "turn") this.#refusal = serverError(errorOf(frame));

@@ -9,8 +9,8 @@ const RUNNING: usize = 20;
 const DRAIN: &str = "30s";
 /// An answer that outlasts it.
 const SLOW: &str = "ok?gap=1s&chunks=120";
-/// The share of all that comes back in one second, at most. The gateway asks at most one in twenty in a second; when each comes back is its own choice.
-const MOST: f64 = 0.09;
+/// The share of all that comes back in one second, at most: the goal is one in twenty, which a quiet machine keeps.
+const MOST: f64 = 0.07;
 
 /// Where chance comes from: a client draws its moment.
 fn drawn(number: usize) -> f64 {
@@ -25,17 +25,17 @@ struct Moved {
     client: SessionClient,
 }
 
-/// A client as `@koboshi/client` is one: asked to leave it draws a moment of the window, reads on until then, and comes back at the other gateway. Where
-/// its connection is closed before, it draws from the window of `session`.
+/// A client as `@koboshi/client` is one: asked to leave it draws a moment of the window, reads on until then, and comes back at the other gateway; also
+/// where its connection is closed before.
 fn live_through(
     mut client: SessionClient,
     number: usize,
     stopped: Instant,
     b: std::net::SocketAddr,
 ) -> Moved {
-    let window = client.frames[0]["reconnect_ms"].as_f64().unwrap();
     let goaway = client.next_of("goaway");
-    assert!(goaway["reconnect_ms"].as_u64().is_some_and(|window| window > 0), "{goaway}");
+    let window = goaway["reconnect_ms"].as_f64().unwrap();
+    assert!(window > 0.0, "{goaway}");
     // One whose turn runs is closed when its time is over, and it may as well go before: half of them do.
     let stays = !number.is_multiple_of(RUNNING * 2) || client.transcript.open.is_none();
     if stays {

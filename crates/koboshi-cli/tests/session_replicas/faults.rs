@@ -112,7 +112,10 @@ fn at(url: &str) -> RedisStore {
 
 /// The events of a session as the store has them.
 fn stored(store: &RedisStore, session: &str) -> String {
-    let read = store.sessions().read(session, 0, jiff::Timestamp::UNIX_EPOCH).unwrap();
+    let read = store
+        .sessions()
+        .read(session, koboshi_store::KnownPart::NOTHING, jiff::Timestamp::UNIX_EPOCH)
+        .unwrap();
     let events = read.into_iter().flat_map(|stored| stored.events);
     events.map(|(_, body)| String::from_utf8_lossy(&body).into_owned()).collect()
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use koboshi::fault::Kind;
 use koboshi::session::{Hello, Log};
-use koboshi_store::{Ownership, SessionWrite};
+use koboshi_store::{KnownPart, Ownership, SessionWrite};
 
 use super::frames::{CloseCode, Problem};
 use super::storage::{self, LEASE};
@@ -17,6 +17,7 @@ use super::upgrade::Upgrade;
 use crate::route::auth::Caller;
 use crate::shared::core_state::CoreState;
 use crate::shared::sessions::LiveSession;
+use crate::shared::stored_part::{RestoredSession, StoredWhole};
 
 /// What a client may do.
 #[derive(Debug, Clone)]
@@ -138,16 +139,19 @@ async fn begin(
     };
     let id = format!("s_{id}");
     let log = Log::new(&epoch);
+    let head = storage::head(&access.tenant, &log);
+    let whole = StoredWhole::new(0, head.body.len());
     let write = SessionWrite {
-        head: Some(storage::head(&access.tenant, &log)),
+        head: Some(head),
         ownership: Ownership::GivenBack,
         lease: LEASE,
         ttl: state.plan().config.sessions.ttl,
         ..SessionWrite::default()
     };
+    let new = RestoredSession { tenant: access.tenant.clone(), log, whole };
     let live = match tab {
-        Some(_) => state.sessions.put(&id, &access.tenant, log),
-        None => state.sessions.put_plain(&id, &access.tenant, log),
+        Some(_) => state.sessions.put(&id, new),
+        None => state.sessions.put_plain(&id, new),
     };
     let (process, wall, ttl) = (state.sessions.process.clone(), state.wall(), write.ttl);
     let (grant, tab) = (access.grant.clone(), tab.map(|client| client.map(str::to_owned)));
@@ -180,25 +184,30 @@ async fn resume(
     };
     let (session, wall) = (id.to_owned(), state.wall());
     let token = hello.resume.clone();
+    let known = state.sessions.get(id);
+    // Who is not in memory here is read whole.
+    let (epoch, seq) = known.as_ref().map(|live| live.known()).unwrap_or_default();
     let looked = storage::ask(state, move |store| {
         let token = match &token {
             Some(token) => ticket::check(store, &session, token, wall)?,
             None => TokenState::Wrong,
         };
-        Ok((token, store.sessions().read(&session, 0, wall)?))
+        Ok((token, store.sessions().read(&session, KnownPart { epoch: &epoch, seq }, wall)?))
     });
     let (token, stored) = looked.await.ok_or_else(unavailable)?;
     let limits = storage::limits(&state.plan().config.sessions);
-    let known = state.sessions.get(id);
     if stored.as_ref().is_some_and(|stored| stored.is_forgotten) {
         if let Some(live) = known {
             live.be_forgotten();
         }
         return Err(unknown());
     }
-    let (tenant, log) = match (stored.and_then(|stored| storage::restore(&stored, &limits)), &known) {
-        (Some(stored), _) => stored,
-        (None, Some(live)) => (live.tenant.clone(), live.log().clone()),
+    let (tenant, restored) = match (&known, &stored) {
+        (Some(live), _) => (live.tenant.clone(), None),
+        (None, Some(stored)) => match storage::restore(stored, &limits) {
+            Some(restored) => (restored.tenant.clone(), Some(restored)),
+            None => return Err(unknown()),
+        },
         (None, None) => return Err(unknown()),
     };
     let is_for_it = access.as_ref().is_some_and(|access| access.session.as_deref() == Some(id));
@@ -225,14 +234,15 @@ async fn resume(
     if !access.grant.is_for(origin) {
         return Err(forbidden());
     }
-    let live = match known {
-        Some(live) => {
-            if !live.is_owned() {
-                storage::refresh(state, &live).await;
+    let live = match (known, restored) {
+        (Some(live), _) => {
+            if let Some(stored) = stored.filter(|_| !live.is_owned()) {
+                storage::bring(&live, &stored, &limits, false);
             }
             live
         }
-        None => state.sessions.put(id, &tenant, log),
+        (None, Some(restored)) => state.sessions.put(id, restored),
+        (None, None) => return Err(unknown()),
     };
     let (session, used, ttl) = (id.to_owned(), hello.resume.clone(), state.plan().config.sessions.ttl);
     let (grant, client) = (access.grant.clone(), hello.client.clone());

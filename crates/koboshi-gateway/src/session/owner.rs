@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use koboshi::fault::{Kind, Sub};
-use koboshi::session::{ClientFrame, DoneReason, TurnState};
+use koboshi::session::{ClientFrame, DoneReason, Entry, TurnState};
 use koboshi_store::Ownership;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 pub(crate) use self::answer::default_model;
-use self::taking::{Refused, begin_epoch, take};
+use self::taking::{Refused, TakenSession, begin_epoch, take};
 use self::writing::{Flight, Stored, landing};
 use super::frames::{self, Problem};
 use super::storage::{self, LEASE};
@@ -141,9 +141,9 @@ async fn serve(
     orders: &mut mpsc::UnboundedReceiver<Command>,
 ) -> Option<Left> {
     match take(core, live).await {
-        Ok((fence, stored, was_lost)) => {
-            let mut owner = Owner::new(core, live, fence, stored);
-            if was_lost {
+        Ok(taken) => {
+            let mut owner = Owner::new(core, live, &taken);
+            if taken.was_lost {
                 owner.recover().await;
             } else {
                 owner.go_on_with_it().await;
@@ -227,9 +227,9 @@ struct Owner<'o> {
     /// The number in the store.
     stored: u64,
     /// Events that are not stored yet.
-    unstored: Vec<koboshi::session::Event>,
-    /// The head must be written with them.
-    head_is_old: bool,
+    unstored: Vec<Entry>,
+    /// The whole state must be written with them.
+    is_head_old: bool,
     /// Since when something is not stored.
     unstored_since: Option<Instant>,
     /// A write that is on its way while the text goes on.
@@ -252,16 +252,16 @@ struct Owner<'o> {
 }
 
 impl<'o> Owner<'o> {
-    fn new(core: &'o Rc<CoreState>, live: &'o Arc<LiveSession>, fence: u64, stored: u64) -> Self {
+    fn new(core: &'o Rc<CoreState>, live: &'o Arc<LiveSession>, taken: &TakenSession) -> Self {
         let now = Instant::now();
         Self {
             core,
             live,
             plan: core.state.plan(),
-            fence,
-            stored,
+            fence: taken.fence,
+            stored: taken.stored,
             unstored: Vec::new(),
-            head_is_old: true,
+            is_head_old: taken.is_head_old,
             unstored_since: None,
             flight: None,
             segment: None,

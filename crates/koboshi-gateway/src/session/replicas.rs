@@ -7,9 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use koboshi::session::ClientFrame;
+use koboshi::session::{ClientFrame, Entry};
 use koboshi_report::phrase::Lang;
-use koboshi_store::{Listening, StoredSession};
+use koboshi_store::{KnownPart, Listening, News, StoredSession};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -66,6 +66,46 @@ fn post(state: &SharedState, to: &str, letter: &Letter) {
     state.sessions.calls.push(bytes.len(), move || drop(store.sessions().send(&to, &bytes, wall)));
 }
 
+/// What the owner of a session says to the processes that have readers of it, without waiting for the store.
+#[derive(Serialize, Deserialize)]
+struct ShownEntries {
+    session: String,
+    epoch: String,
+    entries: Vec<Entry>,
+}
+
+/// Says what was shown here to processes that have readers of it. What comes while the way is taken goes with the next message.
+pub(crate) fn tell(state: &SharedState, live: &Arc<LiveSession>, processes: Vec<String>, entries: &[Entry]) {
+    if !live.stored.keep_untold(entries) {
+        return;
+    }
+    let (store, told) = (storage::store(state), Arc::clone(live));
+    let is_on_its_way = state.sessions.calls.push(0, move || {
+        let entries = told.stored.take_untold();
+        let epoch = told.log().epoch().to_owned();
+        let Ok(message) = serde_json::to_vec(&ShownEntries { session: told.id.clone(), epoch, entries })
+        else {
+            return;
+        };
+        for process in processes {
+            // What is lost comes from the store soon.
+            let _ = store.sessions().tell(&process, &message);
+        }
+    });
+    if !is_on_its_way {
+        live.stored.take_untold();
+    }
+}
+
+/// What another process says about one of its sessions.
+fn hear(state: &SharedState, message: &[u8]) {
+    let Ok(ShownEntries { session, epoch, entries }) = serde_json::from_slice(message) else { return };
+    if let Some(live) = state.sessions.get(&session) {
+        let limits = storage::limits(&state.plan().config.sessions);
+        storage::hear(&live, &epoch, entries, message.len(), &limits);
+    }
+}
+
 /// Hands an order to the process that owns the session. It is kept until that process has had the time to act on it: where it is lost before,
 /// the next owner gets the order. Orders are executed once, however often they come.
 pub(crate) fn forward(state: &SharedState, live: &LiveSession, process: &str, command: Command) {
@@ -88,9 +128,11 @@ pub(crate) fn forward(state: &SharedState, live: &LiveSession, process: &str, co
 
 /// Orders that were handed to a process which owns the session no more are given again.
 async fn forward_again(core: &Rc<CoreState>, live: &Arc<LiveSession>) {
-    let (session, wall) = (live.id.clone(), core.state.wall());
-    let stored =
-        storage::ask(&core.state, move |store| store.sessions().read(&session, u64::MAX, wall)).await;
+    let (session, (epoch, seq), wall) = (live.id.clone(), live.known(), core.state.wall());
+    let stored = storage::ask(&core.state, move |store| {
+        store.sessions().read(&session, KnownPart { epoch: &epoch, seq }, wall)
+    })
+    .await;
     let Some(stored) = stored else { return };
     let owner = stored.filter(|stored| stored.is_held).and_then(|stored| stored.owner);
     for command in live.take_forwarded(owner.as_deref()) {
@@ -108,9 +150,9 @@ pub(crate) async fn run(core: Rc<CoreState>) {
     let state = &core.state;
     let (mut mark, mut scanned, mut told, mut pruned) =
         (None, Instant::now(), Instant::now(), Instant::now());
-    let mut news = News::default();
+    let mut watch = StoreWatch::default();
     loop {
-        news.wait().await;
+        watch.wait().await;
         if scanned.elapsed() >= SCAN {
             scanned = Instant::now();
             take_over(&core).await;
@@ -122,7 +164,7 @@ pub(crate) async fn run(core: Rc<CoreState>) {
             mark = None;
             continue;
         }
-        news.listen(state);
+        watch.listen(state);
         if pruned.elapsed() >= PRUNE {
             pruned = Instant::now();
             state.sessions.prune_memory(state.wall());
@@ -144,31 +186,38 @@ pub(crate) async fn run(core: Rc<CoreState>) {
         for session in due.iter().filter(|live| !live.is_owned() && !live.is_plain()) {
             storage::refresh(state, session).await;
         }
+        // Whose owner was found just now gets to know of the readers here: from then on it tells them what it shows.
+        tell_presence(state, &due);
     }
 }
 
 /// When to look at the store: as soon as it announces something that matters here, else from time to time.
 #[derive(Default)]
-struct News {
+struct StoreWatch {
     announced: Arc<Notify>,
     listening: Option<Box<dyn Listening>>,
     /// There is something to look for; not yet where no session is in memory.
     is_needed: bool,
 }
 
-impl News {
+impl StoreWatch {
     /// Begins to listen, once.
     fn listen(&mut self, state: &Arc<SharedState>) {
         if std::mem::replace(&mut self.is_needed, true) {
             return;
         }
         let (announced, here) = (Arc::clone(&self.announced), Arc::downgrade(state));
-        let hear = move |word: &str| {
-            if here.upgrade().is_some_and(|state| matters(&state, word)) {
-                announced.notify_one();
+        let handler = move |news: News<'_>| {
+            let Some(state) = here.upgrade() else { return };
+            match news {
+                News::Told(message) => hear(&state, message),
+                News::Begun => announced.notify_one(),
+                News::Written(name) if matters(&state, name) => announced.notify_one(),
+                News::Written(_) => {}
             }
         };
-        self.listening = storage::store(state).sessions().listen(Arc::new(hear)).ok().flatten();
+        let process = &state.sessions.process;
+        self.listening = storage::store(state).sessions().listen(process, Arc::new(handler)).ok().flatten();
     }
 
     async fn wait(&self) {
@@ -178,10 +227,10 @@ impl News {
     }
 }
 
-/// Whether something is to be done here about what was announced.
-fn matters(state: &SharedState, word: &str) -> bool {
+/// Whether something is to be done here about a session or an inbox that was written.
+fn matters(state: &SharedState, name: &str) -> bool {
     let is_read_here = |id| state.sessions.get(id).is_some_and(|live| !live.is_owned());
-    word.is_empty() || word == state.sessions.process || is_read_here(word)
+    name == state.sessions.process || is_read_here(name)
 }
 
 /// Tells owners elsewhere which tabs of their sessions are here.
@@ -241,9 +290,11 @@ async fn load(core: &CoreState, id: &str) -> Option<Arc<LiveSession>> {
     let state = &core.state;
     let (session, wall) = (id.to_owned(), state.wall());
     let stored: StoredSession =
-        storage::ask(state, move |store| store.sessions().read(&session, 0, wall)).await.flatten()?;
-    let (tenant, log) = storage::restore(&stored, &storage::limits(&state.plan().config.sessions))?;
-    Some(state.sessions.put(id, &tenant, log))
+        storage::ask(state, move |store| store.sessions().read(&session, KnownPart::NOTHING, wall))
+            .await
+            .flatten()?;
+    let restored = storage::restore(&stored, &storage::limits(&state.plan().config.sessions))?;
+    Some(state.sessions.put(id, restored))
 }
 
 /// Takes sessions over whose owner is lost.

@@ -1,18 +1,19 @@
 //! Sessions in the store: written by their owner, read by everyone else.
 //!
-//! A head is the epoch in its first line, then the whole state as JSON. The line is there so that a reader sees a new epoch without
-//! reading the rest.
+//! What is stored whole is the state as JSON, behind a first line with its epoch. It grows with the conversation, so it is written seldom ([`StoredWhole::is_due`]):
+//! a change is stored as its entries, and the state is what was stored whole with the entries since then.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use koboshi::session::{Event, Limits, Log};
+use koboshi::session::{Entry, Limits, Log};
 use koboshi_config::sessions::{SessionKeep, SessionsConfig};
-use koboshi_store::{Store, StoreError, StoredSession};
+use koboshi_store::{KnownPart, SessionHead, Store, StoreError, StoredSession};
 use serde::{Deserialize, Serialize};
 
 use crate::shared::sessions::{LiveSession, lock};
 use crate::shared::state::SharedState;
+use crate::shared::stored_part::{RestoredSession, StoredWhole};
 
 /// How long an owner may be silent before another process takes its sessions.
 pub(crate) const LEASE: Duration = Duration::from_secs(10);
@@ -26,34 +27,37 @@ struct Head<L> {
     log: L,
 }
 
-/// A head as bytes.
-pub(crate) fn head(tenant: &str, log: &Log) -> Vec<u8> {
+/// The whole state of a session.
+pub(crate) fn head(tenant: &str, log: &Log) -> SessionHead {
     let head = Head { tenant: tenant.to_owned(), log };
-    let mut bytes = format!("{}\n", log.epoch()).into_bytes();
+    let mut body = format!("{}\n", log.epoch()).into_bytes();
     // A log has no map whose keys are no texts: it can always be written.
-    bytes.extend(serde_json::to_vec(&head).unwrap_or_default());
-    bytes
+    body.extend(serde_json::to_vec(&head).unwrap_or_default());
+    SessionHead { epoch: log.epoch().to_owned(), body }
 }
 
-/// The epoch of a head.
-fn epoch(head: &[u8]) -> &[u8] {
-    head.split(|byte| *byte == b'\n').next().unwrap_or_default()
+/// Entries as bytes.
+pub(crate) fn events(entries: &[Entry]) -> Vec<(u64, Vec<u8>)> {
+    entries.iter().map(|entry| (entry.event.seq, serde_json::to_vec(entry).unwrap_or_default())).collect()
 }
 
-/// Events as bytes.
-pub(crate) fn events(events: &[Event]) -> Vec<(u64, Vec<u8>)> {
-    events.iter().map(|event| (event.seq, serde_json::to_vec(event).unwrap_or_default())).collect()
-}
-
-fn read_events(events: &[(u64, Vec<u8>)]) -> impl Iterator<Item = Event> {
+pub(crate) fn entries(events: &[(u64, Vec<u8>)]) -> impl Iterator<Item = Entry> {
     events.iter().filter_map(|(_, body)| serde_json::from_slice(body).ok())
 }
 
-/// A session as it was stored: its tenant and its log. None where it cannot be read.
-pub(crate) fn restore(stored: &StoredSession, limits: &Limits) -> Option<(String, Log)> {
-    let json = stored.head.get(epoch(&stored.head).len() + 1..)?;
-    let head: Head<Log> = serde_json::from_slice(json).ok()?;
-    Some((head.tenant, head.log.restored(read_events(&stored.events), limits)))
+/// Bytes of events.
+pub(crate) fn size(events: &[(u64, Vec<u8>)]) -> usize {
+    events.iter().map(|(_, body)| body.len()).sum()
+}
+
+/// A session as it was stored whole. None where it was not read whole, or cannot be understood.
+pub(crate) fn restore(stored: &StoredSession, limits: &Limits) -> Option<RestoredSession> {
+    let head = stored.head.as_ref()?;
+    let json = head.splitn(2, |byte| *byte == b'\n').nth(1)?;
+    let Head::<Log> { tenant, log } = serde_json::from_slice(json).ok()?;
+    let mut whole = StoredWhole::new(log.seq(), head.len());
+    whole.add(stored.events.iter().filter(|(seq, _)| *seq > log.seq()).map(|(_, body)| body.len()).sum());
+    Some(RestoredSession { tenant, log: log.restored(entries(&stored.events), limits), whole })
 }
 
 /// Where sessions of this gateway are kept.
@@ -109,47 +113,53 @@ pub(crate) async fn refresh(state: &SharedState, live: &Arc<LiveSession>) {
 /// The same, asked by the task that owned the session until now. Says whether the store has lost what is known here: no other process has taken the
 /// session then, because one that does begins a new epoch.
 pub(crate) async fn refresh_from(state: &SharedState, live: &Arc<LiveSession>, was_owner: bool) -> bool {
-    let (id, after) = (live.id.clone(), live.log().seq());
-    let wall = state.wall();
-    let stored = ask_of(state, live, move |store| store.sessions().read(&id, after, wall)).await;
-    let Some(Some(stored)) = stored else { return false };
+    if was_owner {
+        live.stored.doubt();
+    }
+    let (id, (epoch, seq), wall) = (live.id.clone(), live.known(), state.wall());
+    let read = move |store: &dyn Store| store.sessions().read(&id, KnownPart { epoch: &epoch, seq }, wall);
+    match ask_of(state, live, read).await {
+        Some(Some(stored)) => bring(live, &stored, &limits(&state.plan().config.sessions), was_owner),
+        _ => false,
+    }
+}
+
+/// Brings a session in step with what was read of the store.
+pub(crate) fn bring(live: &LiveSession, stored: &StoredSession, limits: &Limits, was_owner: bool) -> bool {
     if stored.is_forgotten {
         live.be_forgotten();
         return false;
     }
     live.held_by(stored.owner.clone().filter(|_| stored.is_held));
-    let is_same = epoch(&stored.head) == live.log().epoch().as_bytes();
-    let limits = limits(&state.plan().config.sessions);
-    if is_same && (stored.seq < after || stored.events.first().is_some_and(|(seq, _)| *seq > after + 1)) {
-        // The tail of the store does not reach back to here, or the store has lost what is known here; the owner decides about that.
-        if stored.seq < after {
-            return true;
-        }
-    } else if is_same && !was_owner {
-        follow(live, read_events(&stored.events).collect(), &limits);
-        return false;
+    // The store has lost what is known here, or has not got it yet; the owner decides about that.
+    let (is_same, seq) = {
+        let log = live.log();
+        (stored.epoch == log.epoch(), log.seq())
+    };
+    if is_same && stored.seq < seq {
+        return true;
     }
-    let id = live.id.clone();
-    let all = ask_of(state, live, move |store| store.sessions().read(&id, 0, wall)).await;
-    let Some((_, log)) = all.flatten().and_then(|stored| restore(&stored, &limits)) else { return false };
+    let restored = restore(stored, limits);
     // Another task of this process may have become its owner meanwhile.
     let owner = lock(&live.owner);
-    if owner.is_none() || was_owner {
-        live.change(|known| *known = log.instead_of(known));
+    if owner.is_some() && !was_owner {
+        return false;
+    }
+    match restored {
+        Some(restored) => live.replace(restored),
+        None if stored.head.is_none() => {
+            live.go_on(entries(&stored.events), size(&stored.events), limits);
+        }
+        None => {}
     }
     false
 }
 
-fn follow(live: &LiveSession, events: Vec<Event>, limits: &Limits) {
+/// Takes what its owner, another process, says of a session before it is stored.
+pub(crate) fn hear(live: &LiveSession, epoch: &str, entries: Vec<Entry>, bytes: usize, limits: &Limits) {
     let owner = lock(&live.owner);
-    if owner.is_some() || events.is_empty() {
-        return;
+    let is_same = live.log().epoch() == epoch;
+    if owner.is_none() && is_same {
+        live.go_on(entries, bytes, limits);
     }
-    live.change(|log| {
-        for event in events {
-            if event.seq == log.seq() + 1 {
-                log.follow(event, limits);
-            }
-        }
-    });
 }

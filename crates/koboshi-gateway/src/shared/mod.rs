@@ -20,6 +20,7 @@ pub(crate) mod retention;
 pub(crate) mod sessions;
 pub(crate) mod spend;
 pub(crate) mod state;
+pub(crate) mod stored_part;
 pub(crate) mod targets;
 pub(crate) mod trace;
 pub(crate) mod visitors;

@@ -17,6 +17,7 @@ use serde_json::Value;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::Instant;
 
+use crate::shared::stored_part::{RestoredSession, StoredPart};
 use crate::shared::worker::{Bounds, Worker};
 
 /// Writes and reads of sessions that may wait for the store.
@@ -113,6 +114,8 @@ pub(crate) struct LiveSession {
     told: Mutex<Option<TabReport>>,
     /// Orders of clients here that were handed to another process, and to which.
     forwarded: Mutex<VecDeque<ForwardedOrder>>,
+    /// What the store has of it.
+    pub(crate) stored: StoredPart,
     /// The memory has more than the store.
     pub(crate) is_ahead: AtomicBool,
     /// It was deleted.
@@ -196,22 +199,22 @@ impl Sessions {
     }
 
     /// Puts a session into memory; the one that is there wins.
-    pub(crate) fn put(&self, id: &str, tenant: &str, log: Log) -> Arc<LiveSession> {
-        self.put_with(id, tenant, log, None)
+    pub(crate) fn put(&self, id: &str, restored: RestoredSession) -> Arc<LiveSession> {
+        self.put_with(id, restored, None)
     }
 
     /// Puts a session into memory that is for one connection of a client that knows no sessions.
-    pub(crate) fn put_plain(&self, id: &str, tenant: &str, log: Log) -> Arc<LiveSession> {
-        self.put_with(id, tenant, log, Some(Arc::new(MemoryStore::default())))
+    pub(crate) fn put_plain(&self, id: &str, restored: RestoredSession) -> Arc<LiveSession> {
+        self.put_with(id, restored, Some(Arc::new(MemoryStore::default())))
     }
 
     fn put_with(
         &self,
         id: &str,
-        tenant: &str,
-        log: Log,
+        restored: RestoredSession,
         own_store: Option<Arc<dyn Store>>,
     ) -> Arc<LiveSession> {
+        let RestoredSession { tenant, log, whole } = restored;
         let mut live = lock(&self.live);
         if let Some(known) = live.get(id).and_then(Weak::upgrade) {
             return known;
@@ -222,7 +225,7 @@ impl Sessions {
         }
         let session = Arc::new(LiveSession {
             id: id.to_owned(),
-            tenant: tenant.to_owned(),
+            tenant,
             log: Mutex::new(log),
             changed: watch::Sender::new(0),
             owner: Mutex::default(),
@@ -231,6 +234,7 @@ impl Sessions {
             holder: Mutex::default(),
             told: Mutex::default(),
             forwarded: Mutex::default(),
+            stored: StoredPart::new(whole),
             is_ahead: AtomicBool::new(false),
             is_deleted: AtomicBool::new(false),
             own_store,

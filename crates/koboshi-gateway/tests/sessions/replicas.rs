@@ -6,7 +6,7 @@ use std::time::Instant;
 use koboshi_config::Config;
 use koboshi_config::sessions::OnDetach;
 use koboshi_gateway::Gateway;
-use koboshi_store::{RedisPolicy, RedisStore, SqlitePolicy, SqliteStore, Store};
+use koboshi_store::{KnownPart, RedisPolicy, RedisStore, SqlitePolicy, SqliteStore, Store};
 use koboshi_testkit::{RedisServer, SessionClient, SessionEnd, Upstream, until};
 use serde_json::json;
 
@@ -106,6 +106,59 @@ fn a_running_turn_is_written_at_most_ten_times_a_second() {
     #[allow(clippy::cast_precision_loss, reason = "a small number")]
     let a_second = (writes() - before) as f64 / begun.elapsed().as_secs_f64();
     assert!((4.0..=10.0).contains(&a_second), "{a_second}");
+}
+
+/// Eight writes a second would bring some 25 steps of this answer.
+#[test]
+fn a_reader_elsewhere_gets_the_text_before_the_store_has_it_where_the_store_can_tell_it() {
+    let redis = pairs("ok?gap=20ms&chunks=150").pop().unwrap();
+    let mut here = SessionClient::begin(redis.a.address(), "tab-a");
+    let mut there = other(&here, &redis.b, "tab-b");
+    here.chat("c-1", "hello");
+    let text = there.answer();
+    assert_eq!(here.answer(), text);
+    assert!(there.count("content") > 50, "{} steps", there.count("content"));
+}
+
+/// What a turn costs in writes does not depend on what was said before it.
+#[test]
+fn a_turn_of_a_long_conversation_is_a_small_write() {
+    let server = RedisServer::start();
+    let url = server.url();
+    let redis = || Arc::new(RedisStore::new(&url, RedisPolicy::default()).unwrap()) as Arc<dyn Store>;
+    let pair = pair("ok?chunks=3", redis, Box::new(()));
+    let received = || -> u64 {
+        let stats = server.ask("INFO stats");
+        let line = stats.lines().find_map(|line| line.strip_prefix("total_net_input_bytes:"));
+        line.unwrap().trim().parse().unwrap()
+    };
+    let mut client = SessionClient::begin(pair.a.address(), "tab-a");
+    let mut turns = 0;
+    let mut ten_turns = |client: &mut SessionClient| {
+        let before = received();
+        for _ in 0..10 {
+            turns += 1;
+            client.chat(&format!("c-{turns}"), "hello");
+            client.answer();
+        }
+        received() - before
+    };
+    let new = ten_turns(&mut client);
+    for big in 0..3 {
+        client.chat(&format!("big-{big}"), &"x".repeat(700_000));
+        client.answer();
+    }
+    // The whole of it is stored when it has doubled, behind one of these.
+    ten_turns(&mut client);
+    let long = ten_turns(&mut client);
+    assert!(long < new + 200_000, "{long} bytes of ten turns behind 2 MB, {new} without");
+    // Another gateway has all of it.
+    let mut there = other(&client, &pair.b, "tab-b");
+    there.chat("c-last", "hello");
+    there.answer();
+    client.next_of("done");
+    assert_eq!(there.transcript.messages, client.transcript.messages);
+    assert_eq!(there.transcript.messages.len(), 2 * 34);
 }
 
 #[test]
@@ -216,7 +269,8 @@ fn a_store_that_is_away_forgets_when_it_is_back() {
     client.next_of("pong");
     server.resume();
     assert_eq!(client.end(), SessionEnd::Closed(4410));
-    let read = redis().sessions().read(&client.session, 0, jiff::Timestamp::UNIX_EPOCH).unwrap();
+    let read =
+        redis().sessions().read(&client.session, KnownPart::NOTHING, jiff::Timestamp::UNIX_EPOCH).unwrap();
     assert!(read.unwrap().is_forgotten);
 }
 
@@ -287,7 +341,11 @@ fn a_claim_is_promised_once_only_where_a_replica_has_it_too() {
     let mut client = SessionClient::begin(pair.a.address(), "tab-a");
     assert_eq!(claimed(&mut client)["at_most_once"], true);
     server.kill();
-    let kept = copy.sessions().read(&client.session, 0, jiff::Timestamp::UNIX_EPOCH).unwrap().unwrap();
+    let kept = copy
+        .sessions()
+        .read(&client.session, KnownPart::NOTHING, jiff::Timestamp::UNIX_EPOCH)
+        .unwrap()
+        .unwrap();
     let events: String =
         kept.events.iter().map(|(_, body)| String::from_utf8_lossy(body).into_owned()).collect();
     assert!(events.contains("\"claimed\""), "{events}");

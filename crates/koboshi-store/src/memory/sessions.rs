@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use super::MemoryStore;
 use crate::error::StoreError;
 use crate::session::{
-    Appended, INBOX_TTL, MAX_INBOX, NOBODY, Ownership, SessionWrite, Sessions, StoredSession, Taken,
+    Appended, INBOX_TTL, KnownPart, MAX_INBOX, NOBODY, Ownership, SessionWrite, Sessions, StoredSession,
+    Taken,
 };
 use crate::times;
 
@@ -26,6 +27,7 @@ struct Kept {
     until: Timestamp,
     length: Duration,
     seq: u64,
+    epoch: String,
     head: Vec<u8>,
     events: BTreeMap<u64, Vec<u8>>,
     expires: Timestamp,
@@ -41,6 +43,7 @@ impl Kept {
             until: now,
             length: Duration::ZERO,
             seq: 0,
+            epoch: String::new(),
             head: Vec::new(),
             events: BTreeMap::new(),
             expires: now,
@@ -57,11 +60,14 @@ impl Kept {
         self.owner.as_deref().is_some_and(|owner| owner != NOBODY)
     }
 
-    fn shown(&self, after: u64, now: Timestamp) -> StoredSession {
-        let events = self.events.range(after.saturating_add(1)..);
+    fn shown(&self, known: KnownPart<'_>, now: Timestamp) -> StoredSession {
+        let next = known.seq.saturating_add(1);
+        let goes_on = known.is_of(&self.epoch) && (self.seq <= known.seq || self.events.contains_key(&next));
+        let events = self.events.range(if goes_on { next } else { 0 }..);
         StoredSession {
             seq: self.seq,
-            head: self.head.clone(),
+            epoch: self.epoch.clone(),
+            head: (!goes_on && !self.is_forgotten).then(|| self.head.clone()),
             events: events.map(|(seq, body)| (*seq, body.clone())).collect(),
             owner: self.owner.clone().filter(|_| self.has_owner()),
             is_held: self.is_held(now),
@@ -77,7 +83,8 @@ impl Kept {
     fn write(&mut self, write: &SessionWrite, now: Timestamp) {
         self.seq = write.seq;
         if let Some(head) = &write.head {
-            self.head.clone_from(head);
+            self.epoch.clone_from(&head.epoch);
+            self.head.clone_from(&head.body);
         }
         self.events.extend(write.events.iter().cloned());
         self.events = self.events.split_off(&write.keep_from);
@@ -135,7 +142,14 @@ impl Sessions for MemoryStore {
         Ok(Some(fence))
     }
 
-    fn take(&self, id: &str, owner: &str, lease: Duration, now: Timestamp) -> Result<Taken, StoreError> {
+    fn take(
+        &self,
+        id: &str,
+        owner: &str,
+        known: KnownPart<'_>,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Result<Taken, StoreError> {
         let mut inner = self.lock();
         let fence = inner.next_fence(now);
         let Some(kept) = inner.sessions.find(id, now) else { return Ok(Taken::Missing) };
@@ -145,7 +159,7 @@ impl Sessions for MemoryStore {
         if let Some(owner) = kept.owner.clone().filter(|_| kept.is_held(now)) {
             return Ok(Taken::Held(owner));
         }
-        let (session, was_lost) = (kept.shown(0, now), kept.has_owner());
+        let (session, was_lost) = (kept.shown(known, now), kept.has_owner());
         kept.fence = fence;
         kept.owner = Some(owner.to_owned());
         kept.hold(lease, now);
@@ -187,8 +201,13 @@ impl Sessions for MemoryStore {
         Ok(renewed.collect())
     }
 
-    fn read(&self, id: &str, after: u64, now: Timestamp) -> Result<Option<StoredSession>, StoreError> {
-        Ok(self.lock().sessions.find(id, now).map(|kept| kept.shown(after, now)))
+    fn read(
+        &self,
+        id: &str,
+        known: KnownPart<'_>,
+        now: Timestamp,
+    ) -> Result<Option<StoredSession>, StoreError> {
+        Ok(self.lock().sessions.find(id, now).map(|kept| kept.shown(known, now)))
     }
 
     fn orphans(&self, max: usize, now: Timestamp) -> Result<Vec<String>, StoreError> {

@@ -56,6 +56,11 @@ impl Names {
         format!("{}session:{id}", self.prefix)
     }
 
+    /// The channel on which something is said to one process.
+    pub(super) fn told(&self, process: &str) -> String {
+        format!("{}told:{process}", self.prefix)
+    }
+
     pub(super) fn session_events(&self, id: &str) -> String {
         format!("{}session-events:{id}", self.prefix)
     }

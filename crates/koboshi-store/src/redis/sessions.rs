@@ -10,8 +10,8 @@ use super::RedisStore;
 use super::names::Names;
 use crate::error::StoreError;
 use crate::session::{
-    Announced, Appended, INBOX_TTL, Listening, MAX_INBOX, NOBODY, Ownership, SessionWrite, Sessions,
-    StoredSession, Taken,
+    Appended, INBOX_TTL, KnownPart, Listening, MAX_INBOX, NOBODY, NewsHandler, Ownership, SessionWrite,
+    Sessions, StoredSession, Taken,
 };
 use crate::times;
 
@@ -19,6 +19,7 @@ use crate::times;
 pub(super) struct SessionScripts {
     take: Script,
     append: Script,
+    read: Script,
     renew: Script,
     lost: Script,
     inbox: Script,
@@ -31,6 +32,7 @@ impl SessionScripts {
         Self {
             take: Script::new(include_str!("lua/session_take.lua")),
             append: Script::new(include_str!("lua/session_append.lua")),
+            read: Script::new(include_str!("lua/session_read.lua")),
             renew: Script::new(include_str!("lua/session_renew.lua")),
             lost: Script::new(include_str!("lua/session_lost.lua")),
             inbox: Script::new(include_str!("lua/inbox.lua")),
@@ -92,31 +94,16 @@ impl RedisStore {
             _ => TakeReply::None,
         })
     }
+}
 
-    fn events(&self, id: &str, after: u64) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
-        let mut range = redis::cmd("ZRANGEBYSCORE");
-        range.arg(self.names().session_events(id)).arg(format!("({after}")).arg("+inf");
-        let rows: Vec<Vec<u8>> =
-            self.shared.handle.run("read a session", |connection| range.query(connection))?;
-        let split = |row: Vec<u8>| {
-            let space = row.iter().position(|byte| *byte == b' ')?;
-            let seq = std::str::from_utf8(row.get(..space)?).ok()?.parse().ok()?;
-            Some((seq, row.get(space + 1..)?.to_vec()))
-        };
-        Ok(rows.into_iter().filter_map(split).collect())
-    }
+/// What the script says of a session: whether it was forgotten, its number, its epoch, its state, its owner, whether that one holds it, its events.
+type ReadReply = (u8, u64, String, Option<Vec<u8>>, String, u8, Vec<Vec<u8>>);
 
-    fn held(&self, id: &str) -> Result<bool, StoreError> {
-        let mut score = redis::cmd("ZSCORE");
-        score.arg(&self.names().owned).arg(id);
-        let until: Option<f64> =
-            self.shared.handle.run("look up a lease", |connection| score.query(connection))?;
-        let Some(until) = until else { return Ok(false) };
-        let (seconds, micros): (u64, u64) =
-            self.shared.handle.run("ask the time", |connection| redis::cmd("TIME").query(connection))?;
-        let now = Duration::from_secs(seconds).saturating_add(Duration::from_micros(micros));
-        Ok(until > now.as_secs_f64() * 1000.0)
-    }
+/// An event as it is kept: its number, a space, its body.
+fn event(row: &[u8]) -> Option<(u64, Vec<u8>)> {
+    let space = row.iter().position(|byte| *byte == b' ')?;
+    let seq = std::str::from_utf8(row.get(..space)?).ok()?.parse().ok()?;
+    Some((seq, row.get(space + 1..)?.to_vec()))
 }
 
 impl Sessions for RedisStore {
@@ -135,13 +122,20 @@ impl Sessions for RedisStore {
         Ok((appended == Appended::Written).then_some(fence))
     }
 
-    fn take(&self, id: &str, owner: &str, lease: Duration, now: Timestamp) -> Result<Taken, StoreError> {
+    fn take(
+        &self,
+        id: &str,
+        owner: &str,
+        known: KnownPart<'_>,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Result<Taken, StoreError> {
         match self.take_or_make(id, owner, lease, false)? {
             TakeReply::None => Ok(Taken::Missing),
             TakeReply::Forgotten => Ok(Taken::Forgotten),
             TakeReply::Held(owner) => Ok(Taken::Held(owner)),
             // The fence is the caller's: no other process changes what is read here.
-            TakeReply::Taken { fence, was_lost, was_restarted } => Ok(match self.read(id, 0, now)? {
+            TakeReply::Taken { fence, was_lost, was_restarted } => Ok(match self.read(id, known, now)? {
                 Some(session) if session.is_forgotten => Taken::Forgotten,
                 Some(session) => Taken::Owned { fence, session, was_lost, was_restarted },
                 None => Taken::Missing,
@@ -167,7 +161,9 @@ impl Sessions for RedisStore {
         call.key(&names.changed).key(&names.changes).key(&names.announced);
         call.arg(id).arg(fence).arg(write.after).arg(write.seq);
         call.arg(times::millis(write.lease)).arg(times::millis(write.ttl)).arg(write.keep_from);
-        call.arg(ownership).arg(write.head.as_deref().unwrap_or_default());
+        let head = write.head.as_ref().map(|head| (head.body.as_slice(), head.epoch.as_str()));
+        let (head, epoch) = head.unwrap_or_default();
+        call.arg(ownership).arg(head).arg(epoch);
         for (seq, body) in &write.events {
             call.arg(*seq).arg(body.as_slice());
         }
@@ -216,21 +212,26 @@ impl Sessions for RedisStore {
         held.iter().map(renew).collect()
     }
 
-    fn read(&self, id: &str, after: u64, _now: Timestamp) -> Result<Option<StoredSession>, StoreError> {
-        let mut get = redis::cmd("HMGET");
-        get.arg(self.names().session(id)).arg(&["seq", "head", "owner", "forgotten"]);
-        let (seq, head, owner, forgotten): (Option<u64>, Option<Vec<u8>>, Option<String>, Option<u8>) =
-            self.shared.handle.run("look up a session", |connection| get.query(connection))?;
-        if forgotten.is_some() {
+    fn read(
+        &self,
+        id: &str,
+        known: KnownPart<'_>,
+        _now: Timestamp,
+    ) -> Result<Option<StoredSession>, StoreError> {
+        let names = self.names();
+        let mut call = self.sessions.read.prepare_invoke();
+        call.key(names.session(id)).key(names.session_events(id)).key(&names.owned);
+        call.arg(id).arg(known.epoch).arg(known.seq);
+        let reply: Option<ReadReply> =
+            self.shared.handle.run("look up a session", |connection| call.invoke(connection))?;
+        let Some((is_forgotten, seq, epoch, head, owner, is_held, rows)) = reply else { return Ok(None) };
+        if is_forgotten > 0 {
             return Ok(Some(StoredSession { is_forgotten: true, ..StoredSession::default() }));
         }
-        let (Some(seq), Some(head)) = (seq, head) else { return Ok(None) };
-        let events = if seq > after { self.events(id, after)? } else { Vec::new() };
-        // Written between the two reads: the number counts what was read.
-        let seq = events.last().map_or(seq, |(last, _)| seq.max(*last));
-        let owner = owner.filter(|owner| owner != NOBODY);
-        let is_held = owner.is_some() && self.held(id)?;
-        Ok(Some(StoredSession { seq, head, events, owner, is_held, is_forgotten: false }))
+        let events = rows.iter().filter_map(|row| event(row)).collect();
+        let owner = Some(owner).filter(|owner| owner != NOBODY);
+        let is_held = owner.is_some() && is_held > 0;
+        Ok(Some(StoredSession { seq, epoch, head, events, owner, is_held, is_forgotten: false }))
     }
 
     fn orphans(&self, max: usize, _now: Timestamp) -> Result<Vec<String>, StoreError> {
@@ -280,7 +281,13 @@ impl Sessions for RedisStore {
         self.shared.handle.run("empty the inbox", |connection| call.invoke(connection))
     }
 
-    fn listen(&self, announced: Announced) -> Result<Option<Box<dyn Listening>>, StoreError> {
-        super::listen::listen(Arc::clone(&self.shared), announced).map(Some)
+    fn tell(&self, to: &str, message: &[u8]) -> Result<(), StoreError> {
+        let mut publish = redis::cmd("PUBLISH");
+        publish.arg(self.names().told(to)).arg(message);
+        self.shared.handle.run("tell another process", |connection| publish.exec(connection))
+    }
+
+    fn listen(&self, process: &str, heard: NewsHandler) -> Result<Option<Box<dyn Listening>>, StoreError> {
+        super::listen::listen(Arc::clone(&self.shared), process, heard).map(Some)
     }
 }

@@ -33,6 +33,7 @@ const STEPS: &[&str] = &[
     include_str!("schema/3.sql"),
     include_str!("schema/4.sql"),
     include_str!("schema/5.sql"),
+    include_str!("schema/6.sql"),
 ];
 
 /// The pause before a file that others hold is tried again while it is set up; SQLite itself does not wait there.

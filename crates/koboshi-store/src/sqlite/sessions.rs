@@ -9,7 +9,8 @@ use super::SqliteStore;
 use super::expiring::{IS_HELD, instant, millis, next_fence, until};
 use crate::error::StoreError;
 use crate::session::{
-    Appended, INBOX_TTL, MAX_INBOX, NOBODY, Ownership, SessionWrite, Sessions, StoredSession, Taken,
+    Appended, INBOX_TTL, KnownPart, MAX_INBOX, NOBODY, Ownership, SessionWrite, Sessions, StoredSession,
+    Taken,
 };
 
 /// The fence of a session that was forgotten: no owner has it.
@@ -24,33 +25,51 @@ fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
+/// A session without its events and its state.
+fn look_up(connection: &Connection, id: &str, now: Timestamp) -> rusqlite::Result<Option<StoredSession>> {
+    let (instant, correction) = instant(now);
+    let select = format!(
+        "SELECT seq, epoch, owner, {IS_HELD}, fence = {FORGOTTEN} FROM session WHERE id = ?3 AND expires > ?1"
+    );
+    let found = connection.prepare(&select)?.query_row(params![instant, correction, id], |row| {
+        let owner = row.get::<_, Option<String>>(2)?.filter(|owner| owner != NOBODY);
+        let is_held = row.get::<_, bool>(3)? && owner.is_some();
+        let (seq, epoch, is_forgotten) = (unsigned(row.get(0)?), row.get(1)?, row.get(4)?);
+        Ok(StoredSession { seq, epoch, owner, is_held, is_forgotten, ..StoredSession::default() })
+    });
+    found.optional()
+}
+
+fn events_after(connection: &Connection, id: &str, after: i64) -> rusqlite::Result<Vec<(u64, Vec<u8>)>> {
+    let select = "SELECT seq, body FROM session_event WHERE session = ?1 AND seq > ?2 ORDER BY seq";
+    let mut events = connection.prepare(select)?;
+    let rows = events.query_map(params![id, after], |row| Ok((unsigned(row.get(0)?), row.get(1)?)))?;
+    rows.collect()
+}
+
 fn read(
     connection: &Connection,
     id: &str,
-    after: u64,
+    known: KnownPart<'_>,
     now: Timestamp,
 ) -> rusqlite::Result<Option<StoredSession>> {
-    let (instant, correction) = instant(now);
-    let select = format!(
-        "SELECT seq, head, owner, {IS_HELD}, fence = {FORGOTTEN} FROM session WHERE id = ?3 AND expires > ?1"
-    );
-    let found = connection
-        .prepare(&select)?
-        .query_row(params![instant, correction, id], |row| {
-            let owner = row.get::<_, Option<String>>(2)?.filter(|owner| owner != NOBODY);
-            let is_held = row.get::<_, bool>(3)? && owner.is_some();
-            let (seq, head) = (unsigned(row.get(0)?), row.get(1)?);
-            Ok(StoredSession { seq, head, events: Vec::new(), owner, is_held, is_forgotten: row.get(4)? })
-        })
-        .optional()?;
-    let Some(mut session) = found else { return Ok(None) };
-    if session.seq > after {
-        let select = "SELECT seq, body FROM session_event WHERE session = ?1 AND seq > ?2 ORDER BY seq";
-        let mut events = connection.prepare(select)?;
-        let rows =
-            events.query_map(params![id, number(after)], |row| Ok((unsigned(row.get(0)?), row.get(1)?)))?;
-        session.events = rows.collect::<rusqlite::Result<_>>()?;
+    let Some(mut session) = look_up(connection, id, now)? else { return Ok(None) };
+    if session.is_forgotten {
+        return Ok(Some(session));
     }
+    if known.is_of(&session.epoch) {
+        if session.seq > known.seq {
+            session.events = events_after(connection, id, number(known.seq))?;
+        }
+        let first = session.events.first().map(|(seq, _)| *seq);
+        if session.seq <= known.seq || first == Some(known.seq.saturating_add(1)) {
+            return Ok(Some(session));
+        }
+    }
+    let select = "SELECT body FROM session_head WHERE session = ?1";
+    let head = connection.prepare(select)?.query_row([id], |row| row.get(0)).optional()?;
+    session.head = Some(head.unwrap_or_default());
+    session.events = events_after(connection, id, -1)?;
     Ok(Some(session))
 }
 
@@ -61,7 +80,7 @@ fn write(
     now: Timestamp,
 ) -> rusqlite::Result<()> {
     count_change(transaction)?;
-    let update = "UPDATE session SET changed = (SELECT value FROM counter WHERE name = 'session_changes'), seq = ?2, head = coalesce(?3, head), until = ?4, length = ?5, expires = ?6, \
+    let update = "UPDATE session SET changed = (SELECT value FROM counter WHERE name = 'session_changes'), seq = ?2, epoch = coalesce(?3, epoch), until = ?4, length = ?5, expires = ?6, \
                   owner = CASE ?7 WHEN 1 THEN NULL WHEN 2 THEN ?8 ELSE owner END WHERE id = ?1";
     let (then, lease) = match write.ownership {
         Ownership::Kept => (0, write.lease),
@@ -71,13 +90,18 @@ fn write(
     transaction.prepare(update)?.execute(params![
         id,
         number(write.seq),
-        write.head,
+        write.head.as_ref().map(|head| &head.epoch),
         until(now, lease),
         millis(lease),
         until(now, write.ttl),
         then,
         NOBODY,
     ])?;
+    if let Some(head) = &write.head {
+        transaction
+            .prepare("INSERT OR REPLACE INTO session_head (session, body) VALUES (?1, ?2)")?
+            .execute(params![id, head.body])?;
+    }
     let mut insert = transaction
         .prepare("INSERT OR REPLACE INTO session_event (session, seq, body) VALUES (?1, ?2, ?3)")?;
     for (seq, body) in &write.events {
@@ -95,15 +119,17 @@ fn count_change(transaction: &Transaction<'_>) -> rusqlite::Result<usize> {
 
 fn forget(transaction: &Transaction<'_>, id: &str) -> rusqlite::Result<bool> {
     transaction.execute("DELETE FROM session_event WHERE session = ?1", [id])?;
+    transaction.execute("DELETE FROM session_head WHERE session = ?1", [id])?;
     Ok(transaction.execute("DELETE FROM session WHERE id = ?1", [id])? > 0)
 }
 
 /// Forgets sessions that were not used for too long.
 pub(super) fn prune(transaction: &Transaction<'_>, now: i64) -> rusqlite::Result<usize> {
-    transaction.execute(
-        "DELETE FROM session_event WHERE session IN (SELECT id FROM session WHERE expires <= ?1)",
-        [now],
-    )?;
+    for table in ["session_event", "session_head"] {
+        let delete =
+            format!("DELETE FROM {table} WHERE session IN (SELECT id FROM session WHERE expires <= ?1)");
+        transaction.execute(&delete, [now])?;
+    }
     transaction.execute("DELETE FROM session WHERE expires <= ?1", [now])
 }
 
@@ -116,14 +142,13 @@ impl Sessions for SqliteStore {
         now: Timestamp,
     ) -> Result<Option<u64>, StoreError> {
         self.write_at("make a session", now, |transaction, now| {
-            if read(transaction, id, u64::MAX, now)?.is_some() {
+            if look_up(transaction, id, now)?.is_some() {
                 return Ok(None);
             }
             forget(transaction, id)?;
             let fence = next_fence(transaction, now)?;
             transaction.execute(
-                "INSERT INTO session (id, fence, owner, until, length, seq, head, expires) \
-                 VALUES (?1, ?2, ?3, 0, 0, 0, x'', 0)",
+                "INSERT INTO session (id, fence, owner, until, length, seq, expires) VALUES (?1, ?2, ?3, 0, 0, 0, 0)",
                 params![id, number(fence), owner],
             )?;
             write(transaction, id, new, now)?;
@@ -131,9 +156,16 @@ impl Sessions for SqliteStore {
         })
     }
 
-    fn take(&self, id: &str, owner: &str, lease: Duration, now: Timestamp) -> Result<Taken, StoreError> {
+    fn take(
+        &self,
+        id: &str,
+        owner: &str,
+        known: KnownPart<'_>,
+        lease: Duration,
+        now: Timestamp,
+    ) -> Result<Taken, StoreError> {
         self.write_at("take a session", now, |transaction, now| {
-            let Some(session) = read(transaction, id, 0, now)? else { return Ok(Taken::Missing) };
+            let Some(session) = read(transaction, id, known, now)? else { return Ok(Taken::Missing) };
             if session.is_forgotten {
                 return Ok(Taken::Forgotten);
             }
@@ -196,8 +228,13 @@ impl Sessions for SqliteStore {
         })
     }
 
-    fn read(&self, id: &str, after: u64, now: Timestamp) -> Result<Option<StoredSession>, StoreError> {
-        self.read("look up a session", |reader| read(reader, id, after, now))
+    fn read(
+        &self,
+        id: &str,
+        known: KnownPart<'_>,
+        now: Timestamp,
+    ) -> Result<Option<StoredSession>, StoreError> {
+        self.read("look up a session", |reader| read(reader, id, known, now))
     }
 
     fn orphans(&self, max: usize, now: Timestamp) -> Result<Vec<String>, StoreError> {
@@ -228,12 +265,12 @@ impl Sessions for SqliteStore {
 
     fn forget(&self, id: &str, ttl: Duration, now: Timestamp) -> Result<bool, StoreError> {
         self.write_at("forget a session", now, |transaction, now| {
-            let was_there = read(transaction, id, u64::MAX, now)?.is_some_and(|known| !known.is_forgotten);
+            let was_there = look_up(transaction, id, now)?.is_some_and(|known| !known.is_forgotten);
             forget(transaction, id)?;
             count_change(transaction)?;
             transaction.execute(
-                "INSERT INTO session (id, fence, owner, until, length, seq, head, expires, changed) \
-                 SELECT ?1, ?2, NULL, 0, 0, 0, x'', ?3, value FROM counter WHERE name = 'session_changes'",
+                "INSERT INTO session (id, fence, owner, until, length, seq, expires, changed) \
+                 SELECT ?1, ?2, NULL, 0, 0, 0, ?3, value FROM counter WHERE name = 'session_changes'",
                 params![id, FORGOTTEN, until(now, ttl)],
             )?;
             Ok(was_there)

@@ -62,6 +62,8 @@ contract! {
         a_note_is_changed_by_one_of_those_who_read_it;
     sessions:
         a_session_is_made_once_and_read_with_its_events,
+        who_has_a_part_gets_what_comes_after_it,
+        what_is_said_to_a_process_is_heard_by_it_alone,
         one_owner_writes_and_a_fence_keeps_others_out,
         a_number_that_does_not_fit_writes_nothing,
         a_session_that_is_given_back_is_taken_at_once,

@@ -1,8 +1,9 @@
 //! Sessions: one owner, one log.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use koboshi_store::{Appended, Ownership, SessionWrite, Sessions, Taken};
+use koboshi_store::{Appended, KnownPart, News, Ownership, SessionHead, SessionWrite, Sessions, Taken};
 
 use crate::subject::Subject;
 
@@ -23,32 +24,69 @@ fn write(after: u64, seq: u64) -> SessionWrite {
     }
 }
 
+fn head(body: &str) -> Option<SessionHead> {
+    Some(SessionHead { epoch: "e".to_owned(), body: body.as_bytes().to_vec() })
+}
+
 fn made(sessions: &dyn Sessions, subject: &Subject, lease: Duration) -> u64 {
-    let first = SessionWrite { head: Some(b"head".to_vec()), lease, ..write(0, 0) };
+    let first = SessionWrite { head: head("head"), lease, ..write(0, 0) };
     sessions.create("s", "n1", &first, subject.now()).unwrap().unwrap()
 }
 
 pub(crate) fn a_session_is_made_once_and_read_with_its_events(subject: &Subject) {
     let (sessions, now) = (subject.store.sessions(), subject.now());
-    assert_eq!(sessions.read("s", 0, now).unwrap(), None);
+    assert_eq!(sessions.read("s", KnownPart::NOTHING, now).unwrap(), None);
     let fence = made(sessions, subject, LONG);
     assert_eq!(sessions.create("s", "n2", &write(0, 0), now).unwrap(), None);
     assert_eq!(sessions.append("s", fence, &write(0, 12), now).unwrap(), Appended::Written);
-    let read = sessions.read("s", 9, now).unwrap().unwrap();
-    assert_eq!((read.seq, read.head.as_slice(), read.owner.as_deref()), (12, &b"head"[..], Some("n1")));
+    let read = sessions.read("s", KnownPart::NOTHING, now).unwrap().unwrap();
+    assert_eq!((read.seq, read.epoch.as_str(), read.owner.as_deref()), (12, "e", Some("n1")));
+    assert_eq!(read.head.as_deref(), Some(&b"head"[..]));
     let numbers: Vec<u64> = read.events.iter().map(|(seq, _)| *seq).collect();
-    assert_eq!(numbers, [10, 11, 12], "in the order of numbers, not of letters");
-    assert_eq!(read.events[0].1, b"event 10");
-    let compacted = SessionWrite { head: Some(b"new".to_vec()), keep_from: 12, ..write(12, 13) };
+    assert_eq!(numbers, (1..=12).collect::<Vec<_>>(), "in the order of numbers, not of letters");
+    assert_eq!(read.events[9].1, b"event 10");
+    let compacted = SessionWrite { head: head("new"), keep_from: 12, ..write(12, 13) };
     assert_eq!(sessions.append("s", fence, &compacted, now).unwrap(), Appended::Written);
-    let read = sessions.read("s", 0, now).unwrap().unwrap();
-    assert_eq!((read.head.as_slice(), read.events.len()), (&b"new"[..], 2));
+    let read = sessions.read("s", KnownPart::NOTHING, now).unwrap().unwrap();
+    assert_eq!((read.head.as_deref(), read.events.len()), (Some(&b"new"[..]), 2));
+}
+
+/// A process that has a part gets the rest, and the whole where the rest does not go on with its part.
+pub(crate) fn who_has_a_part_gets_what_comes_after_it(subject: &Subject) {
+    let (sessions, now) = (subject.store.sessions(), subject.now());
+    let fence = made(sessions, subject, LONG);
+    assert_eq!(sessions.append("s", fence, &write(0, 12), now).unwrap(), Appended::Written);
+    let part = |epoch: &str, seq| {
+        let read = sessions.read("s", KnownPart { epoch, seq }, now).unwrap().unwrap();
+        assert_eq!(read.seq, 12);
+        (read.head.is_some(), read.events.iter().map(|(seq, _)| *seq).collect::<Vec<_>>())
+    };
+    assert_eq!(part("e", 9), (false, vec![10, 11, 12]));
+    assert_eq!(part("e", 12), (false, vec![]));
+    assert_eq!(part("e", 15), (false, vec![]), "the store has lost something, or has not got it yet");
+    assert_eq!(part("other", 9).0, true, "another epoch is another log");
+    assert_eq!(part("", 12).0, true, "nothing is known");
+    let whole = SessionWrite { head: head("new"), keep_from: 8, events: Vec::new(), ..write(12, 12) };
+    assert_eq!(sessions.append("s", fence, &whole, now).unwrap(), Appended::Written);
+    assert_eq!(part("e", 7), (false, vec![8, 9, 10, 11, 12]));
+    assert_eq!(part("e", 6), (true, vec![8, 9, 10, 11, 12]), "its events are not kept any more");
+    let last = SessionWrite { ownership: Ownership::GivenBack, ..write(12, 13) };
+    assert_eq!(sessions.append("s", fence, &last, now).unwrap(), Appended::Written);
+    let Taken::Owned { session, .. } =
+        sessions.take("s", "n2", KnownPart { epoch: "e", seq: 12 }, LONG, now).unwrap()
+    else {
+        panic!("it is free");
+    };
+    assert_eq!((session.seq, session.head, session.events.len()), (13, None, 1));
 }
 
 pub(crate) fn one_owner_writes_and_a_fence_keeps_others_out(subject: &Subject) {
     let (sessions, now) = (subject.store.sessions(), subject.now());
     let fence = made(sessions, subject, LONG);
-    assert_eq!(sessions.take("s", "n2", LONG, now).unwrap(), Taken::Held("n1".to_owned()));
+    assert_eq!(
+        sessions.take("s", "n2", KnownPart::NOTHING, LONG, now).unwrap(),
+        Taken::Held("n1".to_owned())
+    );
     for forged in [fence - 1, fence + 1] {
         assert_eq!(sessions.append("s", forged, &write(0, 1), now).unwrap(), Appended::Fenced);
     }
@@ -56,7 +94,7 @@ pub(crate) fn one_owner_writes_and_a_fence_keeps_others_out(subject: &Subject) {
         sessions.renew(&[("s".to_owned(), fence), ("s".to_owned(), fence + 1)], LONG, now).unwrap(),
         [true, false]
     );
-    assert_eq!(sessions.read("s", 0, now).unwrap().unwrap().seq, 0);
+    assert_eq!(sessions.read("s", KnownPart::NOTHING, now).unwrap().unwrap().seq, 0);
     assert_eq!(sessions.append("gone", fence, &write(0, 1), now).unwrap(), Appended::Missing);
 }
 
@@ -67,7 +105,7 @@ pub(crate) fn a_number_that_does_not_fit_writes_nothing(subject: &Subject) {
     for after in [0, 1, 3] {
         assert_eq!(sessions.append("s", fence, &write(after, 9), now).unwrap(), Appended::Fenced);
     }
-    assert_eq!(sessions.read("s", 0, now).unwrap().unwrap().events.len(), 2);
+    assert_eq!(sessions.read("s", KnownPart::NOTHING, now).unwrap().unwrap().events.len(), 2);
 }
 
 pub(crate) fn a_session_that_is_given_back_is_taken_at_once(subject: &Subject) {
@@ -82,7 +120,8 @@ pub(crate) fn a_session_that_is_given_back_is_taken_at_once(subject: &Subject) {
     );
     assert_eq!(sessions.renew(&[("s".to_owned(), fence)], LONG, now).unwrap(), [false]);
     assert_eq!(sessions.orphans(10, now).unwrap(), [""; 0]);
-    let Taken::Owned { fence: next, session, was_lost, .. } = sessions.take("s", "n2", LONG, now).unwrap()
+    let Taken::Owned { fence: next, session, was_lost, .. } =
+        sessions.take("s", "n2", KnownPart::NOTHING, LONG, now).unwrap()
     else {
         panic!("it is free");
     };
@@ -103,9 +142,10 @@ pub(crate) fn a_session_that_is_handed_over_is_found_at_once(subject: &Subject) 
         "it is not its own"
     );
     assert_eq!(sessions.renew(&[("s".to_owned(), fence)], LONG, now).unwrap(), [false]);
-    let read = sessions.read("s", 0, now).unwrap().unwrap();
+    let read = sessions.read("s", KnownPart::NOTHING, now).unwrap().unwrap();
     assert_eq!((read.owner, read.is_held), (None, false));
-    let Taken::Owned { fence: next, session, was_lost, .. } = sessions.take("s", "n2", LONG, now).unwrap()
+    let Taken::Owned { fence: next, session, was_lost, .. } =
+        sessions.take("s", "n2", KnownPart::NOTHING, LONG, now).unwrap()
     else {
         panic!("it waits for an owner");
     };
@@ -121,7 +161,9 @@ pub(crate) fn a_lost_owner_is_found_and_replaced(subject: &Subject) {
     assert_eq!(sessions.orphans(10, subject.now()).unwrap(), [""; 0]);
     subject.after_soon("it is lost", |now| sessions.orphans(10, now).unwrap() == ["s"]);
     let now = subject.now();
-    let Taken::Owned { fence: next, was_lost, .. } = sessions.take("s", "n2", LONG, now).unwrap() else {
+    let Taken::Owned { fence: next, was_lost, .. } =
+        sessions.take("s", "n2", KnownPart::NOTHING, LONG, now).unwrap()
+    else {
         panic!("its lease is over");
     };
     assert!(was_lost && next > fence);
@@ -138,8 +180,8 @@ pub(crate) fn a_session_that_nobody_uses_ends(subject: &Subject) {
     let fence = made(sessions, subject, LONG);
     let short = SessionWrite { ttl: subject.soon, ..write(0, 1) };
     assert_eq!(sessions.append("s", fence, &short, now).unwrap(), Appended::Written);
-    subject.after_soon("it is gone", |now| sessions.read("s", 0, now).unwrap().is_none());
-    assert_eq!(sessions.take("s", "n2", LONG, subject.now()).unwrap(), Taken::Missing);
+    subject.after_soon("it is gone", |now| sessions.read("s", KnownPart::NOTHING, now).unwrap().is_none());
+    assert_eq!(sessions.take("s", "n2", KnownPart::NOTHING, LONG, subject.now()).unwrap(), Taken::Missing);
 }
 
 pub(crate) fn a_forgotten_session_stays_forgotten_whoever_still_has_it(subject: &Subject) {
@@ -150,16 +192,21 @@ pub(crate) fn a_forgotten_session_stays_forgotten_whoever_still_has_it(subject: 
     assert!(sessions.forget("s", LONG, now).unwrap(), "also one that is owned");
     assert!(!sessions.forget("s", LONG, now).unwrap());
     assert_eq!(sessions.changed(Some(mark), now).unwrap().1, ["s"], "its readers hear of it");
-    let read = sessions.read("s", 0, now).unwrap().unwrap();
-    assert!(read.is_forgotten && read.head.is_empty() && read.events.is_empty() && read.owner.is_none());
+    let read = sessions.read("s", KnownPart::NOTHING, now).unwrap().unwrap();
+    assert!(read.is_forgotten && read.head.is_none() && read.events.is_empty() && read.owner.is_none());
     assert_eq!(sessions.append("s", fence, &write(2, 3), now).unwrap(), Appended::Forgotten);
-    assert_eq!(sessions.take("s", "n2", LONG, now).unwrap(), Taken::Forgotten);
+    assert_eq!(sessions.take("s", "n2", KnownPart::NOTHING, LONG, now).unwrap(), Taken::Forgotten);
     assert_eq!(sessions.renew(&[("s".to_owned(), fence)], LONG, now).unwrap(), [false]);
     assert_eq!(sessions.create("s", "n2", &write(0, 0), now).unwrap(), None, "it is not made again");
     assert_eq!(sessions.orphans(10, now).unwrap(), [""; 0]);
     assert!(!sessions.forget("never", subject.soon, now).unwrap());
-    assert!(sessions.read("never", 0, now).unwrap().unwrap().is_forgotten, "the store may have lost it");
-    subject.after_soon("the mark is gone", |now| sessions.read("never", 0, now).unwrap().is_none());
+    assert!(
+        sessions.read("never", KnownPart::NOTHING, now).unwrap().unwrap().is_forgotten,
+        "the store may have lost it"
+    );
+    subject.after_soon("the mark is gone", |now| {
+        sessions.read("never", KnownPart::NOTHING, now).unwrap().is_none()
+    });
 }
 
 pub(crate) fn an_inbox_is_emptied_once_in_order(subject: &Subject) {
@@ -184,4 +231,27 @@ pub(crate) fn what_was_written_after_a_mark_is_named(subject: &Subject) {
     let (next, named) = sessions.changed(Some(mark), now).unwrap();
     assert_eq!(named, ["s"]);
     assert_eq!(sessions.changed(Some(next), now).unwrap(), (next, Vec::new()));
+}
+
+/// Where a store announces nothing it is asked, and what is said goes nowhere.
+pub(crate) fn what_is_said_to_a_process_is_heard_by_it_alone(subject: &Subject) {
+    let sessions = subject.store.sessions();
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let keep = Arc::clone(&heard);
+    let handler = move |news: News<'_>| {
+        if let News::Told(message) = news {
+            keep.lock().unwrap().push(message.to_vec());
+        }
+    };
+    let listening = sessions.listen("n1", Arc::new(handler)).unwrap();
+    let Some(_listening) = listening else {
+        sessions.tell("n1", b"text").unwrap();
+        return;
+    };
+    crate::common::until("it is heard", || {
+        sessions.tell("n2", b"for another one").unwrap();
+        sessions.tell("n1", b"text").unwrap();
+        (!heard.lock().unwrap().is_empty()).then_some(())
+    });
+    assert!(heard.lock().unwrap().iter().all(|message| message == b"text"));
 }

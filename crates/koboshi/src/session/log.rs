@@ -13,9 +13,12 @@ use super::client::{Busy, Chat, Tool};
 use super::event::{Body, DoneReason, ErrorBody, Event, Retry, RetryWhere, Texts, ToolState, Usage};
 use super::transcript::{Message, Open, Role, Transcript};
 
+mod entry;
 mod reading;
 mod size;
 
+pub use entry::Entry;
+use entry::Note;
 pub use reading::Place;
 use size::{event_size, size_of_message};
 
@@ -115,21 +118,14 @@ pub enum Refusal {
 pub struct Change {
     /// The events, numbered.
     pub events: Vec<Event>,
-    /// The order's id.
-    id: Option<(String, u64)>,
-    /// The turn that an accepted message begins.
-    spec: Option<TurnSpec>,
-    /// The model does not get turns before this one.
-    context_from: Option<u64>,
-    /// A recovery was counted.
-    recovers: bool,
+    note: Note,
 }
 
 impl Change {
     /// The turn that it begins is for a client that cannot take text back.
     #[must_use]
     pub fn without_rewind(mut self) -> Self {
-        if let Some(spec) = &mut self.spec {
+        if let Some(spec) = &mut self.note.spec {
             spec.can_rewind = false;
         }
         self
@@ -138,7 +134,7 @@ impl Change {
     /// The turn that it begins is asked and paid by this key.
     #[must_use]
     pub fn paid_by(mut self, key: Option<&str>) -> Self {
-        if let Some(spec) = &mut self.spec {
+        if let Some(spec) = &mut self.note.spec {
             spec.key = key.map(str::to_owned);
         }
         self
@@ -147,7 +143,7 @@ impl Change {
     /// Whether something of it must be stored first.
     #[must_use]
     pub fn is_durable(&self) -> bool {
-        self.id.is_some() || self.events.iter().any(|event| event.body.is_durable())
+        self.note.id.is_some() || self.events.iter().any(|event| event.body.is_durable())
     }
 }
 
@@ -294,11 +290,8 @@ impl Log {
             can_rewind: true,
             key: None,
         };
-        Ok(Some(Change {
-            id: Some((id.to_owned(), turn)),
-            spec: Some(spec),
-            ..self.numbered_with_messages(bodies)
-        }))
+        let note = Note { id: Some((id.to_owned(), turn)), spec: Some(spec), ..Note::default() };
+        Ok(Some(Change { note, ..self.numbered_with_messages(bodies) }))
     }
 
     /// Stops a turn. None where there is nothing to stop, or the order is known.
@@ -309,10 +302,8 @@ impl Log {
         }
         let turn = turn.or(self.transcript.open.as_ref().map(|open| open.turn))?;
         self.turns.iter().find(|spec| spec.turn == turn)?;
-        Some(Change {
-            id: Some((id.to_owned(), turn)),
-            ..self.numbered_with_messages(self.cancelled(turn).collect::<Vec<_>>())
-        })
+        let note = Note { id: Some((id.to_owned(), turn)), ..Note::default() };
+        Some(Change { note, ..self.numbered_with_messages(self.cancelled(turn).collect::<Vec<_>>()) })
     }
 
     /// The events that stop a turn: its open calls expire, its partial text stays.
@@ -378,11 +369,8 @@ impl Log {
         let to = answer.calls.iter().map(|call| call.at).max().unwrap_or(0);
         let attempt = answer.attempt.unwrap_or(1).saturating_add(1);
         let rewind = Body::Rewind { attempt, to, reason: "retry".to_owned() };
-        Ok(Some(Change {
-            id: Some((id.to_owned(), turn)),
-            spec: Some(spec),
-            ..self.numbered([(turn, rewind)])
-        }))
+        let note = Note { id: Some((id.to_owned(), turn)), spec: Some(spec), ..Note::default() };
+        Ok(Some(Change { note, ..self.numbered([(turn, rewind)]) }))
     }
 
     /// Leaves older turns out of what the model gets. None where the order is known.
@@ -397,11 +385,9 @@ impl Log {
             left_out.fold((0, 0), |(count, bytes), message| (count + 1, bytes + size_of_message(message)));
         let tokens = u64::try_from(bytes / 4).unwrap_or(u64::MAX);
         let trimmed = Body::Trimmed { messages, tokens, reason: "request".to_owned() };
-        Some(Change {
-            id: Some((id.to_owned(), self.last_turn)),
-            context_from: Some(from),
-            ..self.numbered([(self.last_turn, trimmed)])
-        })
+        let id = Some((id.to_owned(), self.last_turn));
+        let note = Note { id, context_from: Some(from), ..Note::default() };
+        Some(Change { note, ..self.numbered([(self.last_turn, trimmed)]) })
     }
 
     /// Something about the running turn: a piece of its answer, a notice.
@@ -461,7 +447,8 @@ impl Log {
             texts: Texts::default(),
         });
         let rewind = Body::Rewind { attempt, to: self.segment(), reason: "recover".to_owned() };
-        Some(Change { recovers: true, ..self.numbered([(open.turn, rewind), (open.turn, retry)]) })
+        let note = Note { recovers: true, ..Note::default() };
+        Some(Change { note, ..self.numbered([(open.turn, rewind), (open.turn, retry)]) })
     }
 
     /// Another process goes on with a log that its owner handed over in good order: what the owner's provider had said of the running segment
@@ -499,21 +486,11 @@ impl Log {
 
     /// Puts a change into the log.
     pub fn commit(&mut self, change: Change, limits: &Limits) {
-        let Change { events, id, spec, context_from, recovers } = change;
+        let Change { events, note } = change;
         for event in events {
             self.follow(event, limits);
         }
-        if let Some((id, turn)) = id {
-            self.remember(id, turn);
-        }
-        if let Some(spec) = spec.filter(|spec| !self.turns.iter().any(|known| known.turn == spec.turn)) {
-            self.turns.push_back(spec);
-        }
-        self.context_from = context_from.unwrap_or(self.context_from);
-        if recovers {
-            self.recoveries += 1;
-            self.recoveries_in_place += 1;
-        }
+        self.heed(note);
     }
 
     /// Takes an event of another process into this copy, or one of this log.
@@ -552,19 +529,6 @@ impl Log {
     #[must_use]
     pub fn instead_of(mut self, other: &Self) -> Self {
         self.rewrites = other.rewrites + 1;
-        self
-    }
-
-    /// The log as a store has it: its head, and events before and after that.
-    #[must_use]
-    pub fn restored(mut self, events: impl IntoIterator<Item = Event>, limits: &Limits) -> Self {
-        for event in events {
-            if event.seq <= self.seq() {
-                self.push_tail(event, limits);
-            } else {
-                self.follow(event, limits);
-            }
-        }
         self
     }
 

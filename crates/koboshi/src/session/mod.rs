@@ -34,7 +34,7 @@ pub use client::{BadFrame, Busy, Chat, ClientFrame, Hello, Tool, ToolResult, Too
 pub use event::{
     Body, DoneReason, ErrorBody, Event, Retry, RetryLater, RetryWhere, Runs, Source, Texts, ToolState, Usage,
 };
-pub use log::{Change, Limits, Log, Place, Refusal, TurnSpec, TurnState};
+pub use log::{Change, Entry, Limits, Log, Place, Refusal, TurnSpec, TurnState};
 pub use merge::merged;
 pub use transcript::{Call, FrameResult, Message, Open, Role, Snapshot, Transcript};
 pub use units::{cut, units};

@@ -30,11 +30,16 @@ const BURST: f64 = 60.0;
 const MAX_BAD: u32 = 3;
 /// In this part of the drain time clients are asked to leave, one after the other: who is asked later comes back later. With the usual 30 s no
 /// second has more than one in twenty of them.
-const ASK_WITHIN: f64 = 0.75;
+const ASK_WITHIN: f64 = 0.85;
 /// A few clients are asked at once: each of them makes that time longer by this.
-const ASK_EACH: Duration = Duration::from_millis(45);
-/// Within this after a `goaway` clients come back.
+const ASK_EACH: Duration = Duration::from_millis(51);
+/// Within this after a `goaway` clients come back whose connection has lasted its time: many may have begun at once.
 const RECONNECT: Duration = Duration::from_secs(8);
+/// And those who are asked one after the other: their own choice must not put them together again.
+const RECONNECT_SOON: Duration = Duration::from_millis(500);
+
+/// Why a client is asked to leave whose connection has lasted its time.
+const LIFETIME: &str = "lifetime";
 
 /// What a connection waits for.
 enum Wake {
@@ -177,7 +182,8 @@ impl<'t> Talk<'t> {
                         Stay::AskedAt(_, last) | Stay::Asked(last) => last,
                         Stay::Until(_) => Instant::now() + RECONNECT * 4,
                     };
-                    self.go_away(reason, last).await?;
+                    let window = if reason == LIFETIME { RECONNECT } else { RECONNECT_SOON };
+                    self.go_away(reason, last, window).await?;
                     stay = Stay::Asked(last);
                 }
                 Wake::Leave => return Err(End::Close(CloseCode::GOING_AWAY)),
@@ -191,7 +197,7 @@ impl<'t> Talk<'t> {
             match stay {
                 Stay::Until(at) => {
                     sleep_until(at).await;
-                    Wake::GoAway("lifetime")
+                    Wake::GoAway(LIFETIME)
                 }
                 Stay::AskedAt(at, _) => {
                     sleep_until(at).await;
@@ -230,13 +236,13 @@ impl<'t> Talk<'t> {
     }
 
     /// Asks the client to come back elsewhere; the connection ends then.
-    async fn go_away(&mut self, reason: &str, last: Instant) -> Result<(), End> {
+    async fn go_away(&mut self, reason: &str, last: Instant, window: Duration) -> Result<(), End> {
         let within = last.saturating_duration_since(Instant::now());
         let frame = json!({
             "type": "goaway",
             "in_ms": millis(within),
             "reason": reason,
-            "reconnect_ms": millis(RECONNECT),
+            "reconnect_ms": millis(window),
         });
         self.send(frame).await
     }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use koboshi::fault::{Kind, Sub};
-use koboshi_store::{SessionWrite, Taken};
+use koboshi::session::Limits;
+use koboshi_store::{KnownPart, SessionWrite, StoredSession, Taken};
 use tokio::time::Instant;
 
 use super::{LEASE, Owner};
@@ -12,6 +13,7 @@ use crate::session::storage;
 use crate::session::ticket::random;
 use crate::shared::core_state::CoreState;
 use crate::shared::sessions::LiveSession;
+use crate::shared::stored_part::StoredWhole;
 
 /// Why a session cannot be taken.
 pub(super) enum Refused {
@@ -21,32 +23,39 @@ pub(super) enum Refused {
     Forgotten,
 }
 
-/// Takes the session in the store: its fence, its number there, and whether its last owner was lost.
-pub(super) async fn take(core: &CoreState, live: &Arc<LiveSession>) -> Result<(u64, u64, bool), Refused> {
+/// A session that was taken.
+pub(super) struct TakenSession {
+    pub(super) fence: u64,
+    /// Its number in the store.
+    pub(super) stored: u64,
+    /// The state in the store is of another epoch than the log.
+    pub(super) is_head_old: bool,
+    /// Its last owner was lost.
+    pub(super) was_lost: bool,
+}
+
+/// Takes the session in the store.
+pub(super) async fn take(core: &CoreState, live: &Arc<LiveSession>) -> Result<TakenSession, Refused> {
     let state = &core.state;
     let (id, process, wall) = (live.id.clone(), state.sessions.process.clone(), state.wall());
-    let taken =
-        storage::ask_of(state, live, move |store| store.sessions().take(&id, &process, LEASE, wall)).await;
-    let limits = storage::limits(&state.plan().config.sessions);
+    let (epoch, seq) = live.known();
+    let taken = storage::ask_of(state, live, move |store| {
+        store.sessions().take(&id, &process, KnownPart { epoch: &epoch, seq }, LEASE, wall)
+    })
+    .await;
     match taken {
         None => Err(Refused::Away),
         Some(Taken::Held(process)) => Err(Refused::Held(process)),
         Some(Taken::Forgotten) => Err(Refused::Forgotten),
         Some(Taken::Owned { fence, session, was_lost, was_restarted }) => {
-            let stored = session.seq;
-            let Some((_, log)) = storage::restore(&session, &limits) else { return Err(Refused::Missing) };
-            let known = live.log().clone();
-            // What is known here and not there was shown to readers: it counts, but continuity is not proven. Else the store knows more: also
-            // where the numbers are the same, because some of it is in no event.
-            if log.epoch() == known.epoch() && known.seq() > log.seq() {
+            let limits = storage::limits(&state.plan().config.sessions);
+            let is_behind = bring(live, &session, &limits)?;
+            live.stored.forget_early();
+            let is_head_old = is_behind || was_restarted && !was_lost;
+            if is_head_old {
                 begin_epoch(live);
-            } else {
-                live.change(|known| *known = log.instead_of(known));
-                if was_restarted && !was_lost {
-                    begin_epoch(live);
-                }
             }
-            Ok((fence, stored, was_lost))
+            Ok(TakenSession { fence, stored: session.seq, is_head_old, was_lost })
         }
         Some(Taken::Missing) if live.log().seq() == 0 && !live.is_ahead.load(Ordering::Relaxed) => {
             Err(Refused::Missing)
@@ -54,10 +63,14 @@ pub(super) async fn take(core: &CoreState, live: &Arc<LiveSession>) -> Result<(u
         Some(Taken::Missing) => {
             // The store has lost it, and it is here.
             begin_epoch(live);
-            let log = live.log().clone();
+            let (seq, head) = {
+                let log = live.log();
+                (log.seq(), storage::head(&live.tenant, &log))
+            };
+            let whole = StoredWhole::new(seq, head.body.len());
             let write = SessionWrite {
-                seq: log.seq(),
-                head: Some(storage::head(&live.tenant, &log)),
+                seq,
+                head: Some(head),
                 lease: LEASE,
                 ttl: state.plan().config.sessions.ttl,
                 ..SessionWrite::default()
@@ -69,9 +82,33 @@ pub(super) async fn take(core: &CoreState, live: &Arc<LiveSession>) -> Result<(u
             .await;
             let fence = made.flatten().ok_or(Refused::Away)?;
             live.is_ahead.store(false, Ordering::Relaxed);
-            Ok((fence, log.seq(), false))
+            *live.stored.whole() = whole;
+            Ok(TakenSession { fence, stored: seq, is_head_old: false, was_lost: false })
         }
     }
+}
+
+/// Brings the log in step with what its new owner was given. Says whether the store has less than what is known here: that was shown to readers, so it
+/// counts, but continuity is not proven.
+fn bring(live: &LiveSession, stored: &StoredSession, limits: &Limits) -> Result<bool, Refused> {
+    let restored = storage::restore(stored, limits);
+    if stored.head.is_some() && restored.is_none() {
+        return Err(Refused::Missing);
+    }
+    let (epoch, seq) = match &restored {
+        Some(restored) => (restored.log.epoch(), restored.log.seq()),
+        None => (stored.epoch.as_str(), stored.seq),
+    };
+    let is_behind = {
+        let known = live.log();
+        known.epoch() == epoch && known.seq() > seq
+    };
+    match restored {
+        _ if is_behind => {}
+        Some(restored) => live.replace(restored),
+        None => live.go_on(storage::entries(&stored.events), storage::size(&stored.events), limits),
+    }
+    Ok(is_behind)
 }
 
 /// Readers of the old epoch get a snapshot.
@@ -86,7 +123,7 @@ impl Owner<'_> {
     /// The last owner was lost: the running segment begins again.
     pub(super) async fn recover(&mut self) {
         begin_epoch(self.live);
-        self.head_is_old = true;
+        self.is_head_old = true;
         let error = self.error(Kind::Unavailable, Some(Sub::Stopping));
         let limits = storage::limits(&self.plan.config.sessions);
         self.wait_for_calls();

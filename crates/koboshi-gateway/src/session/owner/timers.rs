@@ -22,7 +22,7 @@ impl Owner<'_> {
     pub(super) async fn tick(&mut self) -> Result<(), Stop> {
         let now = Instant::now();
         self.plan = self.core.state.plan();
-        if !self.unstored.is_empty() || self.head_is_old {
+        if !self.unstored.is_empty() || self.is_head_old {
             self.flush();
         }
         if now.duration_since(self.renewed) >= RENEW {

@@ -4,12 +4,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::Ordering;
 
-use koboshi::session::{Body, Change};
-use koboshi_store::{Appended, Ownership, SessionWrite};
+use koboshi::session::{Body, Change, Entry, Log};
+use koboshi_store::{Appended, Ownership, SessionHead, SessionWrite};
 use tokio::time::Instant;
 
 use super::{GIVE_UP, LEASE, Owner, Stop, begin_epoch};
-use crate::session::storage;
+use crate::session::{replicas, storage};
+use crate::shared::stored_part::StoredWhole;
 
 /// What came of storing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,15 +50,27 @@ impl Owner<'_> {
     /// Puts a change into the log that readers see.
     fn apply(&mut self, change: Change) {
         let limits = storage::limits(&self.plan.config.sessions);
-        self.unstored.extend(change.events.iter().cloned());
+        let entries = change.entries();
+        self.tell_elsewhere(&entries);
+        self.unstored.extend(entries);
         self.unstored_since.get_or_insert_with(Instant::now);
         self.live.change(|log| log.commit(change, &limits));
+    }
+
+    /// Readers at other processes need not wait for the store.
+    fn tell_elsewhere(&self, entries: &[Entry]) {
+        let mut processes: Vec<String> =
+            self.elsewhere.values().map(|(process, _)| process.clone()).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        if !processes.is_empty() && !entries.is_empty() {
+            replicas::tell(&self.core.state, self.live, processes, entries);
+        }
     }
 
     /// Stores a change and shows it then. Where the store is away it is shown after its patience, and stored when it is back.
     pub(super) async fn record(&mut self, change: Change) -> Result<(), Stop> {
         if self.record_or_refuse(change.clone()).await? == Stored::Away {
-            self.head_is_old = true;
             self.apply(change);
         }
         Ok(())
@@ -69,37 +82,52 @@ impl Owner<'_> {
             return Ok(Stored::Away);
         }
         let limits = storage::limits(&self.plan.config.sessions);
-        let mut next = self.live.log().clone();
-        let is_confirmed = next.claims_once(&change);
-        let mut events = self.unstored.clone();
-        events.extend(change.events.iter().cloned());
-        next.commit(change, &limits);
-        let write = SessionWrite {
-            after: self.stored,
-            seq: next.seq(),
-            head: Some(storage::head(&self.live.tenant, &next)),
-            events: storage::events(&events),
-            keep_from: next.first_kept(),
-            ownership: Ownership::Kept,
-            is_confirmed,
-            lease: LEASE,
-            ttl: self.plan.config.sessions.ttl,
+        let entries = change.entries();
+        let write = {
+            let log = self.live.log();
+            let all: Vec<Entry> = self.unstored.iter().chain(&entries).cloned().collect();
+            let head = self.is_head_old.then(|| {
+                let mut next = log.clone();
+                next.commit(change.clone(), &limits);
+                storage::head(&self.live.tenant, &next)
+            });
+            SessionWrite {
+                seq: entries.last().map_or(log.seq(), |entry| entry.event.seq),
+                is_confirmed: log.claims_once(&change),
+                ..self.write(&log, head, &all)
+            }
         };
         let stored = self.append(write).await?;
         if stored == Stored::Done {
             self.unstored.clear();
             self.unstored_since = None;
-            self.head_is_old = false;
-            self.live.change(|log| {
-                let epoch = log.epoch().to_owned();
-                *log = next;
-                // A new epoch may have begun while it was written.
-                if log.epoch() != epoch {
-                    log.begin_epoch(&epoch);
-                }
-            });
+            self.is_head_old = false;
+            self.tell_elsewhere(&entries);
+            self.live.change(|log| log.commit(change, &limits));
         }
         Ok(stored)
+    }
+
+    /// A write that brings the store to where the log is.
+    fn write(&self, log: &Log, head: Option<SessionHead>, entries: &[Entry]) -> SessionWrite {
+        // What was stored whole needs all that came after it.
+        let whole = if head.is_some() { u64::MAX } else { self.live.stored.whole().seq.saturating_add(1) };
+        SessionWrite {
+            after: self.stored,
+            seq: log.seq(),
+            head,
+            events: storage::events(entries),
+            keep_from: log.first_kept().min(whole),
+            lease: LEASE,
+            ttl: self.plan.config.sessions.ttl,
+            ..SessionWrite::default()
+        }
+    }
+
+    /// The whole state, where it must be stored or much has come since it was.
+    fn head(&self, log: &Log) -> Option<SessionHead> {
+        let is_due = self.is_head_old || self.live.stored.whole().is_due();
+        is_due.then(|| storage::head(&self.live.tenant, log))
     }
 
     /// Begins to store what is shown and not stored. The text goes on meanwhile; one write is on its way at a time.
@@ -107,21 +135,9 @@ impl Owner<'_> {
         if self.flight.is_some() {
             return;
         }
-        let (seq, keep_from, head) = {
+        let write = {
             let log = self.live.log();
-            let head = self.head_is_old.then(|| storage::head(&self.live.tenant, &log));
-            (log.seq(), log.first_kept(), head)
-        };
-        let write = SessionWrite {
-            after: self.stored,
-            seq,
-            head,
-            events: storage::events(&self.unstored),
-            keep_from,
-            ownership: Ownership::Kept,
-            is_confirmed: false,
-            lease: LEASE,
-            ttl: self.plan.config.sessions.ttl,
+            self.write(&log, self.head(&log), &self.unstored)
         };
         let state = &self.core.state;
         let (id, fence, wall, sent) = (self.live.id.clone(), self.fence, state.wall(), write.clone());
@@ -158,7 +174,7 @@ impl Owner<'_> {
                 self.renewed = Instant::now();
             }
             // The next write says whether it is another one's, forgotten or lost.
-            self.head_is_old |= answer == Some(Appended::Fenced);
+            self.is_head_old |= answer == Some(Appended::Fenced);
             return Ok(Stored::Done);
         }
         let has_head = write.head.is_some();
@@ -167,7 +183,7 @@ impl Owner<'_> {
             // More may have been shown meanwhile.
             self.unstored.drain(..events.min(self.unstored.len()));
             self.unstored_since = (!self.unstored.is_empty()).then(Instant::now);
-            self.head_is_old &= !has_head;
+            self.is_head_old &= !has_head;
         }
         Ok(stored)
     }
@@ -195,21 +211,9 @@ impl Owner<'_> {
         if self.settle().await? == Stored::Away {
             return Ok(Stored::Away);
         }
-        let (seq, keep_from, head) = {
+        let write = {
             let log = self.live.log();
-            let is_old = self.head_is_old || !self.unstored.is_empty();
-            (log.seq(), log.first_kept(), is_old.then(|| storage::head(&self.live.tenant, &log)))
-        };
-        let write = SessionWrite {
-            after: self.stored,
-            seq,
-            head,
-            events: storage::events(&self.unstored),
-            keep_from,
-            ownership,
-            is_confirmed: false,
-            lease: LEASE,
-            ttl: self.plan.config.sessions.ttl,
+            SessionWrite { ownership, ..self.write(&log, self.head(&log), &self.unstored) }
         };
         self.append(write).await
     }
@@ -229,6 +233,11 @@ impl Owner<'_> {
         match answer {
             Some(Appended::Written) => {
                 (self.stored, self.renewed) = (write.seq, Instant::now());
+                let mut whole = self.live.stored.whole();
+                match &write.head {
+                    Some(head) => *whole = StoredWhole::new(write.seq, head.body.len()),
+                    None => whole.add(storage::size(&write.events)),
+                }
                 Ok(Stored::Done)
             }
             Some(Appended::Fenced) => Err(Stop::Replaced),
@@ -242,12 +251,15 @@ impl Owner<'_> {
     async fn make_again(&mut self, write: SessionWrite) -> Result<Stored, Stop> {
         begin_epoch(self.live);
         let state = &self.core.state;
-        let log = self.live.log().clone();
-        let seq = log.seq();
+        let (seq, head) = {
+            let log = self.live.log();
+            (log.seq(), storage::head(&self.live.tenant, &log))
+        };
+        let whole = StoredWhole::new(seq, head.body.len());
         let write = SessionWrite {
             after: 0,
             seq,
-            head: Some(storage::head(&self.live.tenant, &log)),
+            head: Some(head),
             events: Vec::new(),
             keep_from: seq + 1,
             // Also where the lost one was to be given back: the caller goes on as its owner and tries that again.
@@ -263,6 +275,7 @@ impl Owner<'_> {
             Some(Some(fence)) => {
                 (self.fence, self.stored, self.renewed) = (fence, seq, Instant::now());
                 self.unstored.clear();
+                *self.live.stored.whole() = whole;
                 // What was to be written with the lost one is written by the next call.
                 Ok(Stored::Away)
             }

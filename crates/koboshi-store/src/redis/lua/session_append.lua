@@ -1,6 +1,6 @@
 -- Writes to a session, if its fence and its number are those. KEYS: the session, its events, the owned sessions, the changed ones, the last change,
 -- the channel on which it is announced.
--- ARGV: id, fence, number before, number after, lease in ms, ttl in ms, first number to keep, `kept`, `given back` or `handed over`, head or '', then number and body of each event.
+-- ARGV: id, fence, number before, number after, lease in ms, ttl in ms, first number to keep, `kept`, `given back` or `handed over`, head or '', its epoch, then number and body of each event.
 -- Returns 0 if there is none, 1 if it is another one's or has another number, 2 if it was written, 3 if it was forgotten.
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 0
@@ -17,9 +17,9 @@ redis.call('ZADD', KEYS[4], redis.call('INCR', KEYS[5]), ARGV[1])
 -- Readers look every moment: what changed long ago is known to them.
 redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -10001)
 if ARGV[9] ~= '' then
-  redis.call('HSET', KEYS[1], 'head', ARGV[9])
+  redis.call('HSET', KEYS[1], 'head', ARGV[9], 'epoch', ARGV[10])
 end
-for at = 10, #ARGV, 2 do
+for at = 11, #ARGV, 2 do
   redis.call('ZADD', KEYS[2], ARGV[at], ARGV[at] .. ' ' .. ARGV[at + 1])
 end
 redis.call('PUBLISH', KEYS[6], ARGV[1])
