@@ -202,7 +202,9 @@ pub(crate) fn begin(
         gateway.note(&warning);
     }
     let teller = gateway.teller();
-    let log = move |tone: Tone, text: &str| teller(if tone == Tone::Info { "info" } else { "warn" }, text);
+    let log = move |tone: Tone, text: &str| {
+        teller(if tone == Tone::Info { "info" } else { "warn" }, text, &json!({}));
+    };
     let node = format!("gateway/{}", gateway.address());
     let notices = Notifications::start(
         surroundings(&store, node, say.lang, gateway.flags().to_owned(), Arc::new(log)),

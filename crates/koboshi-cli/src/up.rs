@@ -3,6 +3,7 @@
 //! The gateway serves on threads of its own; this thread keeps the agents, follows the config for both, and handles the signals. The agents are
 //! stopped before the gateway drains, so that their last requests are answered.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,10 +19,13 @@ use koboshi_supervisor::keep::{
     Agent, AgentMeters, GatewayChoice, Reloaded, Settings, SupervisorInputs, Token, exit_at_next_signal, keep,
 };
 use koboshi_supervisor::spawn::own_binary;
+use serde_json::json;
 
 use crate::run::gateway::reachable;
 use crate::serve::{RunningGateway, ServeArgs, begin};
-use crate::supervise::{HostedAgents, announce, not_kept, restart_for, settings};
+use crate::supervise::{
+    HostedAgents, SupervisorPresence, announce, levelled, not_kept, restart_for, settings,
+};
 use crate::{Exit, Failure, clock, rules, state};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -87,9 +91,11 @@ pub(crate) fn run(args: &UpArgs) -> Result<Exit, Failure> {
 fn supervise(served: &RunningGateway<'_>, args: &ServeArgs, ledger: &Arc<Ledger>) -> Result<(), Failure> {
     let (gateway, config) = (&served.gateway, &served.config);
     let _ = ledger.wait_loaded(STORE_TIMEOUT);
+    let (teller, code_prefix) = (gateway.teller(), config.code_prefix.clone());
     let knowledge = Knowledge::new(Arc::clone(ledger), config.cooldown)
         .map_err(|error| Failure::new(error.to_string()))?
-        .on_a_fleet(state::is_fleet(args.store_place(), config));
+        .on_a_fleet(state::is_fleet(args.store_place(), config))
+        .telling(move |fault| teller("warn", fault.text, &fault.facts(&code_prefix)));
     let classifier = Classifier::new(rules::load(&config.rules)?, clock::zones());
     let address = format!("{}://{}", gateway.scheme(), reachable(gateway.address()));
     // Where its clients need keys, the agents have one of their own. It is in this process and in theirs alone.
@@ -115,8 +121,12 @@ fn supervise(served: &RunningGateway<'_>, args: &ServeArgs, ledger: &Arc<Ledger>
     let meters = Arc::new(AgentMeters::default());
     gateway.keep_agents(Arc::new(HostedAgents { runs: runs.clone(), meters: Arc::clone(&meters) }));
     let mut follower = served.follower();
+    let presence = RefCell::new(None::<SupervisorPresence>);
     let mut reload = |now: bool| {
         let of_agents = |config: &Config| {
+            if let Some(presence) = &*presence.borrow() {
+                presence.adopt(config);
+            }
             let restart_for = restart_for(&served.config, config, args.store_place().is_some());
             let settings = settings(config, &ours(config)).map(|new| Settings { restart_for, ..new });
             settings.map(Some).map_err(|failure| failure.text(Language::En).to_owned())
@@ -132,29 +142,25 @@ fn supervise(served: &RunningGateway<'_>, args: &ServeArgs, ledger: &Arc<Ledger>
             if !agents.is_empty() {
                 announce(&served.say, agents);
             }
+            let (store, meters) = (Arc::clone(&served.store), Arc::clone(&meters));
+            let node = ledger.node().to_string();
+            presence.replace(SupervisorPresence::start(store, node, &runs, config, meters).ok());
         },
         settings: first,
         reload: &mut reload,
-        runs,
+        runs: runs.clone(),
         knowledge: &knowledge,
         classifier: &classifier,
         zone: clock::now().time_zone().clone(),
         binary: own_binary(),
         gateway: &|| None,
-        meters,
+        meters: Arc::clone(&meters),
         log: &mut |line| {
             let (level, message) = levelled(line);
-            gateway.tell(level, message);
+            gateway.tell(level, message, &json!({}));
         },
     });
     kept.map_err(|error| not_kept(&error))
-}
-
-/// The level of a line of the supervisor, and the line without it. Lines for standard error have it in front, as `[WARNING] `.
-fn levelled(line: &str) -> (&'static str, &str) {
-    let levels = [("[ERROR] ", "error"), ("[WARNING] ", "warn"), ("[INFO] ", "info"), ("[DEBUG] ", "debug")];
-    let found = levels.into_iter().find_map(|(mark, level)| Some((level, line.strip_prefix(mark)?)));
-    found.unwrap_or(("info", line))
 }
 
 /// Whether an agent wants the gateway of this process, and cannot be served by it.

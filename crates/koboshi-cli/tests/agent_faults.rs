@@ -263,3 +263,77 @@ fn the_log_of_a_run_is_rotated() {
     assert!(left.success());
     supervisor.end();
 }
+
+/// What an operator searches for is there for runs as for requests, in one file, also where a gateway of the same config writes it too.
+#[test]
+fn faults_of_agents_are_in_the_file_of_errors_with_their_fields() {
+    let secret = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789";
+    for start in [Home::supervise, Home::up] {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("errors.log");
+        let log = json!({"errors": {"file": file}});
+        let mut home = Home::new(&format!("log: {log}\ncode_prefix: MIRA\nroutes: {{m: [sim/fail-503]}}\n"));
+        let dry = ScriptedAgent::new(&mark("in-errors"))
+            .says(&format!("the key is {secret}"))
+            .complains(&format!("TerminalQuotaError for {secret}: Your quota will reset after 22m55s."))
+            .exits(3);
+        home.agent("dry", &dry, json!({"account": "main", "projects": ["site"]}));
+        home.agents["absent"] = json!({"command": ["/no/such/program"], "gateway": false});
+        let running = start(&home);
+        let text = || fs::read_to_string(&file).unwrap_or_default();
+        let of = |agent: &str| -> Option<Value> {
+            let all = text();
+            let lines = all.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+            lines.into_iter().find(|line| line["agent"] == agent)
+        };
+        let quota = until("the quota is in the file", || of("dry/site"));
+        let named = ["level", "method", "errorType", "errorCode", "account"].map(|name| quota[name].clone());
+        assert_eq!(json!(named), json!(["warn", "run", "quota_exceeded", "MIRA-3002", "main"]), "{quota}");
+        assert_eq!((&quota["retryable"], &quota["exitCode"]), (&json!(true), &json!(3)), "{quota}");
+        assert!(quota["timestamp"].is_string() && quota["rule"].is_string(), "{quota}");
+        assert!(quota["message"].as_str().unwrap().contains("quota will reset"), "{quota}");
+        let absent = until("the program that is not there is in the file", || of("absent/default"));
+        assert_eq!(absent["errorType"], "spawn_failed", "{absent}");
+        let cooldown = "Cooldown set for account:main";
+        until("a warning of the supervisor is there too", || text().contains(cooldown).then_some(()));
+        running.end();
+        assert!(!text().contains(secret), "{}", text());
+    }
+}
+
+/// Which processes share a store is known of supervisors too: how many there are, how many agents they keep, whether their configs differ.
+#[test]
+fn supervisors_report_to_their_store_how_many_agents_they_keep() {
+    let mut home = Home::new(QUICK);
+    let agent = ScriptedAgent::new(&mark("counted")).lives_on();
+    home.agent("counted", &agent, json!({"projects": ["one", "two"], "survives": false}));
+    let listed = || home.status()["supervisors"].as_array().cloned().unwrap_or_default();
+    let reported = |agents: u64, running: u64| {
+        until("it reports", || {
+            let found = listed();
+            let [one] = found.as_slice() else { return None };
+            (one["agents"] == agents && one["running"] == running).then(|| one.clone())
+        })
+    };
+    let supervisor = home.supervise();
+    let first = reported(2, 2);
+    assert_eq!(first["stopped"], false, "{first}");
+    assert_eq!(first["config"].as_str().unwrap().len(), 8, "{first}");
+    assert!(first["node"].as_str().unwrap().starts_with("supervisor/"), "{first}");
+    assert_eq!(home.order("stop", "counted/one").status, 0);
+    reported(2, 1);
+    // Another config has other digits, without a restart.
+    let more = home.path("koboshi.yaml");
+    let before = fs::read_to_string(&more).unwrap();
+    fs::write(&more, format!("{before}serve: {{deadline: 7s}}\n")).unwrap();
+    signal(&supervisor.0, "-HUP");
+    until("its digits change", || (listed()[0]["config"] != first["config"]).then_some(()));
+    supervisor.end();
+    assert_eq!(listed()[0]["stopped"], true);
+    // One that is started again takes its place; that of `up` counts too.
+    let up = home.up();
+    let is_next = |one: &Value| one["node"] != first["node"] && one["running"] == 1;
+    let again = until("its successor reports", || listed().into_iter().find(is_next));
+    assert!(again["stopped"] == false && listed().len() == 1, "{again}");
+    up.end();
+}

@@ -17,6 +17,7 @@ pub mod session;
 pub mod sqlite;
 pub mod standing;
 pub mod store;
+pub mod supervisors;
 mod times;
 pub mod usage;
 

@@ -32,6 +32,43 @@ pub struct Knowledge {
     is_fleet: bool,
     clock: SystemClock,
     first: FirstStarts,
+    on_fault: Option<Box<OnFault>>,
+}
+
+/// Receives faults of runs.
+type OnFault = dyn Fn(&RunFault<'_>) + Send + Sync;
+
+/// A fault of a run, for a log of errors.
+#[derive(Debug, Clone, Copy)]
+pub struct RunFault<'a> {
+    /// The agent, as `name/project`.
+    pub agent: &'a str,
+    /// What failed.
+    pub fault: &'a Fault,
+    /// The sentence of the journal, redacted.
+    pub text: &'a str,
+    /// The account that it ran with.
+    pub account: Option<&'a str>,
+    /// Exit code as a shell shows it; none while it still runs.
+    pub exit_code: Option<i32>,
+}
+
+impl RunFault<'_> {
+    /// Its fields in a log of errors: those of a failed attempt, with what a run has in place of a request.
+    #[must_use]
+    pub fn facts(&self, code_prefix: &str) -> Value {
+        let Self { fault, agent, account, exit_code, .. } = self;
+        json!({
+            "method": "run",
+            "errorType": fault.kind.name(),
+            "errorCode": fault.kind.code(code_prefix),
+            "retryable": fault.advice.later,
+            "agent": agent,
+            "account": account,
+            "exitCode": exit_code,
+            "rule": &*fault.evidence.rule,
+        })
+    }
 }
 
 /// A run, as the journal describes it.
@@ -60,7 +97,15 @@ impl Knowledge {
             is_fleet: false,
             clock: SystemClock,
             first: FirstStarts::default(),
+            on_fault: None,
         })
+    }
+
+    /// Tells of each fault of a run that is written to the journal.
+    #[must_use]
+    pub fn telling(mut self, on_fault: impl Fn(&RunFault<'_>) + Send + Sync + 'static) -> Self {
+        self.on_fault = Some(Box::new(on_fault));
+        self
     }
 
     /// Keeps this key out of the shared ledger.
@@ -262,6 +307,7 @@ impl Knowledge {
         drop(table);
         self.give_back(&std::mem::take(permit));
         if !learned.keys.is_empty() {
+            self.tell(ladder, fault, agent, &fault.detail, None);
             let data = json!({"rule": &*fault.evidence.rule, "running": true});
             self.note(
                 EntryKind::Fault,
@@ -289,6 +335,7 @@ impl Knowledge {
                     if fault.detail.is_empty() { about.line.unwrap_or_default() } else { &fault.detail };
                 let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
                 let text = format!("{}: ended with exit code {}{reason}", about.agent, about.code);
+                self.tell(ladder, fault, about.agent, &text, Some(about.code));
                 self.note(
                     EntryKind::Fault,
                     fault.kind.name(),
@@ -308,6 +355,12 @@ impl Knowledge {
                 self.note(EntryKind::Run, kind, ladder.agent.as_ref(), about.agent, &text, data);
             }
         }
+    }
+
+    fn tell(&self, ladder: &Ladder, fault: &Fault, agent: &str, text: &str, exit_code: Option<i32>) {
+        let Some(on_fault) = &self.on_fault else { return };
+        let account = ladder.account.as_ref().map(ScopeKey::name);
+        on_fault(&RunFault { agent, fault, text, account, exit_code });
     }
 
     /// Writes changes of cooldowns to the journal. A refused start is not written, because every check would be.

@@ -42,4 +42,4 @@ pub mod watch;
 
 pub use folder::{Ended, Folder, OnOwnerDeath, Spec};
 pub use kinds::{Kind, Kinds};
-pub use knowledge::Knowledge;
+pub use knowledge::{Knowledge, RunFault};

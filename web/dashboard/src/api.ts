@@ -106,6 +106,18 @@ export interface Gateway {
   config?: string | null;
 }
 
+/** A supervisor, as it reported to the store. */
+export interface Supervisor {
+  node: string;
+  version: string;
+  started: string;
+  at: string;
+  stopped: boolean;
+  agents: number;
+  running: number;
+  config: string;
+}
+
 export interface SpendRow {
   name: string;
   attempts: number;

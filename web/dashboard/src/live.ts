@@ -4,7 +4,7 @@
  */
 import { useEffect, useState } from "preact/hooks";
 import { ApiError, get, visitor } from "./api";
-import type { Agent, Entry, Gateway, Overview, StatusRow, Target, Visitor } from "./api";
+import type { Agent, Entry, Gateway, Overview, StatusRow, Supervisor, Target, Visitor } from "./api";
 
 const POLL_MS = 2_000;
 const RETRY_MS = 1_000;
@@ -28,6 +28,7 @@ class Live {
   overview: Overview | null = null;
   targets: Target[] = [];
   gateways: Gateway[] = [];
+  supervisors: Supervisor[] = [];
   rows: StatusRow[] = [];
   agents: { supervisor: boolean; agents: Agent[] } | null = null;
   /** Newest first. */
@@ -188,9 +189,10 @@ class Live {
   }
 
   async readStatus() {
-    const status = await get<{ gateways: Gateway[]; rows: StatusRow[] }>("status").catch(() => null);
+    const status = await get<{ gateways: Gateway[]; supervisors: Supervisor[]; rows: StatusRow[] }>("status").catch(() => null);
     if (status) {
       this.gateways = status.gateways;
+      this.supervisors = status.supervisors;
       this.rows = status.rows;
     }
     this.tell();
@@ -201,6 +203,16 @@ class Live {
 export const same = (entry: Entry) => `${entry.at} ${entry.node} ${entry.text}`;
 
 export const live = new Live();
+
+/** A process that reports to the store. */
+export interface Node {
+  at: string;
+  stopped: boolean;
+  config?: string | null;
+}
+
+/** Whether it runs, according to its reports. */
+export const isRunning = (node: Node, now: number) => !node.stopped && now - Date.parse(node.at) < 30_000;
 
 /** Draws again whenever something came. */
 export function useLive(): Live {

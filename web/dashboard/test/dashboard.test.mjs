@@ -267,6 +267,8 @@ dashboard("who is connected, and which gateways share the store", async ({ page 
   const nodes = await page.innerText("section[aria-labelledby=nodes-title]");
   assert.match(nodes, /this one/);
   assert.match(nodes, /\b[0-9a-f]{8}\b/, "the digits of its config");
+  assert.match(nodes, /1 of 1 running/);
+  await says(page, "No supervisor has used this store.");
   await says(page, "Clients need no key here.");
 }, { config: `${ROUTES}serve: {chat: true}\n` });
 
@@ -285,6 +287,12 @@ dashboard("agents: what runs, what it writes, stopped and started by clicking", 
   await page.click("button >> text=Start…");
   await confirm(page);
   await state("running");
+  // The page of nodes counts the supervisor of this process, with its agents.
+  await goTo(page, "people");
+  const nodes = () => page.innerText("section[aria-labelledby=nodes-title]");
+  await until(page, () => document.querySelector("section[aria-labelledby=nodes-title]")?.innerText.includes("1 of 1\t"));
+  assert.match(await nodes(), /Supervisors · 1 of 1 running/);
+  assert.match(await nodes(), /supervisor\/[^\s]+:\d+/);
 }, { command: "up", config: `${ROUTES}agents:\n  talker:\n    command: [sh, -c, "echo line from the agent; exec sleep 1000"]\n    projects: [site]\n    survives: false\n` });
 
 /** A price that one request feels: `sim/ok` has it, the other targets have none. */

@@ -8,6 +8,7 @@ use koboshi::notice::ChannelState;
 use koboshi_config::words::Text;
 use koboshi_gateway::{KnownKeys, LogPiece, Presence, Remote, SpendQuery, SpendReport, paths};
 use koboshi_report::phrase::Lang;
+use koboshi_store::supervisors::Supervisor;
 use koboshi_store::{Entry, Query, Row, Unreadable};
 use koboshi_supervisor::keep::Action;
 use serde::Deserialize;
@@ -31,6 +32,8 @@ struct StatusAnswer {
     rows: Vec<Row>,
     unreadable: Vec<UnreadableAnswer>,
     gateways: Vec<Presence>,
+    #[serde(default)]
+    supervisors: Vec<Supervisor>,
     /// An older gateway does not say it.
     #[serde(default)]
     channels: Vec<ChannelState>,
@@ -129,6 +132,7 @@ impl Gateway {
             rows: answer.rows,
             unreadable: unreadable.map(|one| Unreadable { slot: one.slot, why: one.why }).collect(),
             gateways: answer.gateways,
+            supervisors: answer.supervisors,
             channels: answer.channels,
             kept_in: Some(answer.store),
             trouble: answer.trouble,

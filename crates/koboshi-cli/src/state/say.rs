@@ -106,6 +106,15 @@ impl Say {
         at.strftime(pattern).to_string()
     }
 
+    /// The same without the date of today, for narrow screens.
+    pub(super) fn short_time(&self, at: Timestamp) -> String {
+        let zoned = at.to_zoned(self.now.time_zone().clone());
+        if self.lang == Lang::Ja && zoned.date() == self.now.date() {
+            return zoned.strftime("%H:%M:%S（%Z）").to_string();
+        }
+        self.time(at)
+    }
+
     /// The end, and how much time is left.
     pub(super) fn until(&self, until: Timestamp) -> String {
         self.left("wait-until", until)

@@ -14,6 +14,7 @@ use koboshi_gateway::{
     KnownKeys, Presence, SpendQuery, SpendReport, gateways, is_in_force, known, known_now, known_to,
     retention,
 };
+use koboshi_store::supervisors::{Supervisor, supervisors};
 use koboshi_store::{
     Entry, EntryKind, Named, Query, Record, Row, Slot, Store, Unreadable, notices, standing,
 };
@@ -37,6 +38,7 @@ pub(super) struct Status {
     pub(super) rows: Vec<Row>,
     pub(super) unreadable: Vec<Unreadable>,
     pub(super) gateways: Vec<Presence>,
+    pub(super) supervisors: Vec<Supervisor>,
     /// How the channels of notices fare.
     pub(super) channels: Vec<ChannelState>,
     /// The store of the gateway.
@@ -173,7 +175,15 @@ impl StoreSource {
         let known = self.known_now(&**store, &gateways, now)?;
         rows.retain(|row| is_in_force(row, &gateways, &known));
         let channels = notices::channels(&**store, now)?;
-        Ok(Status { rows, unreadable: loaded.unreadable, gateways, channels, ..Status::default() })
+        let supervisors = supervisors(&**store, now)?;
+        Ok(Status {
+            rows,
+            unreadable: loaded.unreadable,
+            gateways,
+            supervisors,
+            channels,
+            ..Status::default()
+        })
     }
 
     fn spend(&self, query: SpendQuery, now: Timestamp) -> Result<SpendReport, Failure> {

@@ -72,6 +72,7 @@ pub(crate) fn run(args: &StatusArgs) -> Result<Exit, Failure> {
                 "rows": status.rows,
                 "unreadable": unreadable.map(|one| json!({"slot": one.slot, "why": one.why})).collect::<Vec<Value>>(),
                 "gateways": status.gateways,
+                "supervisors": status.supervisors,
                 "channels": status.channels,
                 "trouble": status.trouble,
             });
@@ -119,7 +120,7 @@ fn text(
     status: &Status,
 ) -> io::Result<()> {
     let mut out = stdout().lock();
-    let Status { rows, unreadable, gateways, channels, kept_in, trouble } = status;
+    let Status { rows, unreadable, gateways, channels, kept_in, trouble, .. } = status;
     if !source.exists() {
         // A place that was named may be misspelt: all may be well elsewhere, or not.
         let words = if is_named {

@@ -7,6 +7,7 @@ mod logs;
 mod metrics;
 mod orders;
 mod place;
+mod presence;
 mod when;
 
 use std::cell::RefCell;
@@ -19,14 +20,15 @@ use clap::Args;
 use koboshi::classify::Classifier;
 use koboshi_config::Config;
 use koboshi_config::words::{Text, words};
-use koboshi_gateway::Reach;
+use koboshi_gateway::{ErrorLog, Reach};
 use koboshi_notify::{Notifications, Tone};
 use koboshi_store::{Ledger, LedgerOptions};
-use koboshi_supervisor::Knowledge;
 use koboshi_supervisor::keep::{
     Agent, AgentMeters, GatewayChoice, KeepError, Reloaded, SupervisorInputs, keep,
 };
 use koboshi_supervisor::spawn::own_binary;
+use koboshi_supervisor::{Knowledge, RunFault};
+use serde_json::json;
 
 use crate::args::{ConfigFileArgs, LangArgs};
 use crate::notify::surroundings;
@@ -43,6 +45,7 @@ pub(crate) use logs::{EXAMPLES as LOGS_EXAMPLES, LogsArgs, run as logs};
 pub(crate) use orders::{
     AgentWords, OrderArgs, RELOAD_EXAMPLES, ReloadArgs, lines, reload, restart, rows, start, stop,
 };
+pub(crate) use presence::SupervisorPresence;
 pub(crate) use when::unusable as unusable_schedules;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -95,30 +98,41 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
     let node = state::supervisor_node()?;
     let ledger = Arc::new(Ledger::open(Arc::clone(&store), LedgerOptions::new(node.clone()))?);
     let _ = ledger.wait_loaded(STORE_TIMEOUT);
+    let errors = Arc::new(ErrorLog::open(&config.log).map_err(|error| no_error_log(&config, &error))?);
     let knowledge = Knowledge::new(Arc::clone(&ledger), config.cooldown)
         .map_err(|error| Failure::new(error.to_string()))?
-        .on_a_fleet(state::is_fleet(args.store.as_deref(), &config));
+        .on_a_fleet(state::is_fleet(args.store.as_deref(), &config))
+        .telling(fault_teller(Arc::clone(&errors), config.code_prefix.clone()));
     let classifier = Classifier::new(rules::load(&config.rules)?, clock::zones());
     let say = Say::new(args.lang.get(&config))?;
-    let around = surroundings(&store, node.to_string(), say.lang, flags(args, &config), Arc::new(log_line));
+    let notice_errors = Arc::clone(&errors);
+    let log_notice = move |tone: Tone, text: &str| {
+        let mark = if tone == Tone::Info { "INFO" } else { "WARNING" };
+        log_line(notice_errors.as_ref().as_ref(), &format!("[{mark}] {text}"));
+    };
+    let around = surroundings(&store, node.to_string(), say.lang, flags(args, &config), Arc::new(log_notice));
     let notices = Notifications::start(around, &config)?;
     // Asked at each start: a gateway that is started later serves too, and the absence of one restarts no agent.
     let in_use = RefCell::new(config.clone());
     let settings = agents::settings(&config, &GatewayChoice::Asked)?;
     let by_flag = args.store.is_some();
     let mut follower = AgentsFollower::new(&config, args.config.file.as_deref(), by_flag, &say)?;
+    let meters = Arc::new(AgentMeters::default());
+    let presence = RefCell::new(None::<SupervisorPresence>);
     let mut reload = |now: bool| match follower.follow(now) {
         None => Reloaded::Same,
         Some(Err(why)) => Reloaded::Refused(why),
         Some(Ok((config, settings))) => {
             if let Err(error) = notices.adopt(&config) {
-                log_line(Tone::Warning, &format!("notices cannot be sent: {error}"));
+                log_line(errors.as_ref().as_ref(), &format!("[WARNING] notices cannot be sent: {error}"));
+            }
+            if let Some(presence) = &*presence.borrow() {
+                presence.adopt(&config);
             }
             in_use.replace(config);
             Reloaded::New(settings)
         }
     };
-    let meters = Arc::new(AgentMeters::default());
     if let Some(at) = args.metrics {
         let page = metrics::serve(at, Arc::clone(&meters)).map_err(|error| no_metrics(at, &error))?;
         // Where standard error is gone, no one reads it.
@@ -126,23 +140,31 @@ pub(crate) fn run(args: &SuperviseArgs) -> Result<Exit, Failure> {
         let _ = writeln!(std::io::stderr().lock(), "koboshi: {said}");
     }
     let kept = keep(SupervisorInputs {
-        begun: &mut |agents| announce(&say, agents),
+        begun: &mut |agents| {
+            announce(&say, agents);
+            // Only the one that keeps them reports.
+            let (store, meters) = (Arc::clone(&store), Arc::clone(&meters));
+            presence.replace(
+                SupervisorPresence::start(store, node.to_string(), &runs, &in_use.borrow(), meters).ok(),
+            );
+        },
         settings,
         reload: &mut reload,
-        runs,
+        runs: runs.clone(),
         knowledge: &knowledge,
         classifier: &classifier,
         zone: clock::now().time_zone().clone(),
         binary: own_binary(),
         gateway: &|| answering(&in_use.borrow()),
-        meters,
-        log: &mut |line| {
-            // A log that cannot be written stops no agent.
-            let _ = writeln!(std::io::stderr().lock(), "{line}");
-        },
+        meters: Arc::clone(&meters),
+        log: &mut |line| log_line(errors.as_ref().as_ref(), line),
     });
+    drop(presence);
     ledger.finish(STORE_TIMEOUT);
     drop(notices);
+    if let Some(errors) = &*errors {
+        errors.finish();
+    }
     kept.map(|()| Exit::Good).map_err(|error| not_kept(&error))
 }
 
@@ -167,11 +189,39 @@ fn no_metrics(at: SocketAddr, error: &std::io::Error) -> Failure {
     ))
 }
 
-/// A line of the notices, as the supervisor writes its own.
-fn log_line(tone: Tone, text: &str) {
-    let level = if tone == Tone::Info { "INFO" } else { "WARNING" };
+/// Writes a line of the supervisor to standard error; warnings and errors go to the file of errors too.
+fn log_line(errors: Option<&ErrorLog>, line: &str) {
     // A log that cannot be written stops no agent.
-    let _ = writeln!(std::io::stderr().lock(), "[{level}] {text}");
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let (level, message) = levelled(line);
+    if let Some(errors) = errors {
+        errors.line(level, message, &json!({}));
+    }
+}
+
+/// The level of a line of the supervisor, and the line without it. Lines for standard error have it in front, as `[WARNING] `.
+pub(crate) fn levelled(line: &str) -> (&'static str, &str) {
+    let levels = [("[ERROR] ", "error"), ("[WARNING] ", "warn"), ("[INFO] ", "info"), ("[DEBUG] ", "debug")];
+    let found = levels.into_iter().find_map(|(mark, level)| Some((level, line.strip_prefix(mark)?)));
+    found.unwrap_or(("info", line))
+}
+
+/// Writes faults of runs to the file of errors, with the fields of a failed attempt. Standard error has the end of each run already.
+fn fault_teller(errors: Arc<Option<ErrorLog>>, code_prefix: String) -> impl Fn(&RunFault<'_>) + Send + Sync {
+    move |fault| {
+        if let Some(errors) = &*errors {
+            errors.line("warn", fault.text, &fault.facts(&code_prefix));
+        }
+    }
+}
+
+/// Why there is no file of errors.
+fn no_error_log(config: &Config, error: &std::io::Error) -> Failure {
+    let file = config.log.errors.clone().unwrap_or_default();
+    Failure::of(Text::new(
+        format!("log.errors.file: {}: {error}", file.display()),
+        format!("log.errors.file: {} に書き込めません: {error}", file.display()),
+    ))
 }
 
 /// Why agents are not kept.

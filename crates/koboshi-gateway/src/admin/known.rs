@@ -89,6 +89,9 @@ impl KnownKeys {
         self.learned.extend(other.learned);
         self.targets.sort_by(|one, two| one.order().cmp(&two.order()));
         self.targets.dedup();
+        // Two gateways with one config name the same routes.
+        self.routes.sort();
+        self.routes.dedup();
     }
 
     /// Each route whose targets are all known, with its targets: their names, and all keys that stop them. A link whose model a client
@@ -401,6 +404,14 @@ mod tests {
         ] {
             assert_eq!(meant(asked), keys, "{asked}");
         }
+    }
+
+    #[test]
+    fn what_two_gateways_with_one_config_know_is_known_once() {
+        let [mut once, mut twice] = [known(), known()];
+        once.add(KnownKeys::default());
+        twice.add(known());
+        assert_eq!(twice, once);
     }
 
     #[test]

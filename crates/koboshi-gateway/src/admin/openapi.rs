@@ -14,7 +14,7 @@ use utoipa::{Modify, OpenApi};
         super::access::visitor, super::access::change, super::overview::overview, super::overview::sessions, super::hosted::check,
         super::hosted::reload, super::hosted::process,
     ),
-    components(schemas(super::journal::EntryView, super::status::RowView, super::status::GatewayView, super::status::ChannelView)),
+    components(schemas(super::journal::EntryView, super::status::RowView, super::status::GatewayView, super::status::SupervisorView, super::status::ChannelView)),
     modifiers(&AdminKey),
     security(("admin_key" = [])),
 )]

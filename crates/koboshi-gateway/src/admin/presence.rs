@@ -154,8 +154,9 @@ pub(crate) fn report(state: &Arc<SharedState>, address: String) -> std::io::Resu
 
 /// A few digits of the config in force, without what differs between machines. A key with its default adds nothing, so that another release,
 /// which has other keys, gets the same digits for the same file.
-fn config_digits(plan: &Plan) -> String {
-    let mut shown = in_effect(&plan.config);
+#[must_use]
+pub fn config_digits(config: &Config) -> String {
+    let mut shown = in_effect(config);
     if let Some(serve) = shown.get_mut("serve").and_then(Value::as_object_mut) {
         serve.remove("listen");
     }
@@ -324,7 +325,7 @@ impl Reporter {
     }
 
     fn write_known(&mut self) -> Result<(), StoreError> {
-        let config = Some(config_digits(&self.state.plan()));
+        let config = Some(config_digits(&self.state.plan().config));
         if self.presence.config != config {
             self.presence.config = config;
             // Reported at once.

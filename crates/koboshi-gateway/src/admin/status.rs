@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use koboshi::notice::ChannelState;
+use koboshi_store::supervisors::{Supervisor, supervisors};
 use koboshi_store::{Ledger, Named, Record, Row, RowState, Slot, Store, notices, standing};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -43,6 +44,9 @@ pub(super) struct Status {
     /// The processes that share the store and have reported.
     #[schema(value_type = Vec<GatewayView>)]
     gateways: Vec<Presence>,
+    /// The supervisors that share the store and have reported.
+    #[schema(value_type = Vec<SupervisorView>)]
+    supervisors: Vec<Supervisor>,
     /// How the channels of notices fare.
     #[schema(value_type = Vec<ChannelView>)]
     channels: Vec<ChannelState>,
@@ -91,6 +95,23 @@ pub(super) struct GatewayView {
     stopped: bool,
     /// A few digits that differ where the config in force differs.
     config: Option<String>,
+}
+
+/// A supervisor that shares the store.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SupervisorView {
+    node: String,
+    version: String,
+    started: String,
+    /// When it reported last.
+    at: String,
+    stopped: bool,
+    /// How many agents it keeps, each project counted.
+    agents: u64,
+    /// How many of them run.
+    running: u64,
+    /// A few digits that differ where its config differs.
+    config: String,
 }
 
 /// A channel of notices.
@@ -157,16 +178,17 @@ fn read_status(ledger: &Ledger, store: &dyn Store, own: &KnownKeys, now: Timesta
     let mut rows = standing::rows(&loaded.records, now);
     let more = standing::explain(store, &mut rows).and_then(|()| presence::gateways(store, now));
     let more = more.and_then(|found| {
-        Ok((presence::known_now(store, &found, now)?, found, notices::channels(store, now)?))
+        let known = presence::known_now(store, &found, now)?;
+        Ok((known, found, supervisors(store, now)?, notices::channels(store, now)?))
     });
-    let (gateways, channels, trouble) = match more {
-        Ok((mut known, found, channels)) => {
+    let (gateways, supervisors, channels, trouble) = match more {
+        Ok((mut known, found, supervisors, channels)) => {
             // The current keys of this gateway may not be written yet.
             known.add(own.clone());
             rows.retain(|row| presence::is_in_force(row, &found, &known));
-            (found, channels, None)
+            (found, supervisors, channels, None)
         }
-        Err(error) => (Vec::new(), Vec::new(), Some(error.to_string())),
+        Err(error) => (Vec::new(), Vec::new(), Vec::new(), Some(error.to_string())),
     };
     let unreadable = loaded.unreadable.into_iter();
     Status {
@@ -176,6 +198,7 @@ fn read_status(ledger: &Ledger, store: &dyn Store, own: &KnownKeys, now: Timesta
         rows,
         unreadable: unreadable.map(|one| UnreadableView { slot: one.slot, why: one.why }).collect(),
         gateways,
+        supervisors,
         channels,
         trouble,
     }
@@ -191,6 +214,7 @@ impl Status {
             rows: standing::rows(&in_memory(ledger), now),
             unreadable: Vec::new(),
             gateways: Vec::new(),
+            supervisors: Vec::new(),
             channels: Vec::new(),
             trouble: Some(trouble),
         }

@@ -11,10 +11,10 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use koboshi::classify::{RuleError, RuleSource};
 use koboshi::models::{ModelSource, Models};
 use koboshi_config::Config;
-use koboshi_config::gateway::{LogConfig, LogFormat};
+use koboshi_config::gateway::LogFormat;
 use koboshi_report::phrase::{PhraseError, Phrases};
 use koboshi_store::{Ledger, LedgerOptions, Node, Store, StoreError};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::runtime::Builder;
 use tokio::sync::watch;
 
@@ -23,7 +23,7 @@ use crate::admin::presence;
 use crate::admin::report_thread::ReportThread;
 use crate::admin::spend_reports;
 use crate::http::upstream::tls_config;
-use crate::observe::error_log::RotatingFile;
+use crate::observe::error_log::ErrorLog;
 use crate::observe::log::{Level, Log};
 use crate::route::answers::{Answers, AnswersError};
 use crate::route::classifier::{self, PlanClassifier};
@@ -202,13 +202,10 @@ impl Gateway {
             }
             None => Log::silent(),
         };
-        let log = match &plan.config.log.errors {
-            Some(path) => {
-                let LogConfig { errors_max_bytes, errors_kept, .. } = plan.config.log;
-                let file = RotatingFile::open(path, errors_max_bytes, errors_kept);
-                let file = file.map_err(|error| StartError::ErrorLog(path.clone(), error))?;
-                log.with_errors(Log::to(file, LogFormat::Json, Level::Warn))
-            }
+        let no_errors =
+            |error| StartError::ErrorLog(plan.config.log.errors.clone().unwrap_or_default(), error);
+        let log = match ErrorLog::open(&plan.config.log).map_err(no_errors)? {
+            Some(errors) => log.with_errors(errors.into_log()),
             None => log,
         };
         let threads = plan.config.serve.threads.map_or_else(cores, |threads| threads as usize);
@@ -377,15 +374,15 @@ impl Gateway {
         self.state.log.line(Level::Warn, message, &json!({}));
     }
 
-    /// Logs a line of another part of this process at its level: `error`, `warn`, `info` or `debug`.
-    pub fn tell(&self, level: &str, message: &str) {
-        self.state.log.line(Level::from_name(level), message, &json!({}));
+    /// Logs a line of another part of this process with its fields, at its level: `error`, `warn`, `info` or `debug`.
+    pub fn tell(&self, level: &str, message: &str, facts: &Value) {
+        self.state.log.line(Level::from_name(level), message, facts);
     }
 
     /// The same for a thread of that part.
-    pub fn teller(&self) -> impl Fn(&str, &str) + Send + Sync + 'static {
+    pub fn teller(&self) -> impl Fn(&str, &str, &Value) + Send + Sync + 'static {
         let log = self.state.log.clone();
-        move |level, message| log.line(Level::from_name(level), message, &json!({}))
+        move |level, message, facts| log.line(Level::from_name(level), message, facts)
     }
 
     /// Adds what another part of the program counts to the page of metrics. Only the first one counts.
@@ -400,7 +397,7 @@ impl Gateway {
     }
 
     /// Logs an event, with its fields.
-    pub fn inform(&self, message: &str, facts: &serde_json::Value) {
+    pub fn inform(&self, message: &str, facts: &Value) {
         self.state.log.line(Level::Info, message, facts);
     }
 

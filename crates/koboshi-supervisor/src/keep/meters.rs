@@ -3,7 +3,7 @@
 //! Agents come from the config and outcomes from a closed list, so the number of series is bounded. One agent's series stay when the config
 //! loses it, as a counter must not go back.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -15,6 +15,9 @@ use prometheus_client::registry::{Registry, Unit};
 
 /// What an agent can be doing.
 pub(super) const STATES: [&str; 7] = ["running", "stopping", "waiting", "held", "parked", "aside", "stopped"];
+
+/// In which of these there is a process.
+const RUNNING: [&str; 2] = ["running", "stopping"];
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct AgentLabels {
@@ -46,6 +49,8 @@ pub struct AgentMeters {
     written: Family<AgentLabels, Counter>,
     dropped: Family<AgentLabels, Counter>,
     states: Family<StateLabels, Gauge>,
+    /// All agents, and those that run.
+    counts: [AtomicU64; 2],
 }
 
 impl std::fmt::Debug for AgentMeters {
@@ -79,7 +84,8 @@ impl Default for AgentMeters {
         let help = "Output of runs that ended which is not in their logs";
         registry.register_with_unit("koboshi_agent_output_dropped", help, Unit::Bytes, dropped.clone());
         registry.register("koboshi_agents", "Agents, by what they are doing", states.clone());
-        Self { registry, starts, ends, ran, held, written, dropped, states }
+        let counts = [0, 0].map(AtomicU64::new);
+        Self { registry, starts, ends, ran, held, written, dropped, states, counts }
     }
 }
 
@@ -113,9 +119,24 @@ impl AgentMeters {
                 *count += 1;
             }
         }
+        let [mut all, mut running] = [0, 0];
         for (state, count) in STATES.iter().zip(counts) {
             self.states.get_or_create(&StateLabels { state: (*state).to_owned() }).set(count);
+            all += count.unsigned_abs();
+            if RUNNING.contains(state) {
+                running += count.unsigned_abs();
+            }
         }
+        for (kept, count) in self.counts.iter().zip([all, running]) {
+            kept.store(count, Ordering::Relaxed);
+        }
+    }
+
+    /// How many agents there are, and how many of them run.
+    #[must_use]
+    pub fn counts(&self) -> (u64, u64) {
+        let [all, running] = &self.counts;
+        (all.load(Ordering::Relaxed), running.load(Ordering::Relaxed))
     }
 
     /// All of them in Prometheus' text format.

@@ -169,7 +169,7 @@ impl Breaker {
         Self::admit_by(self, Admission::LastTarget, now)
     }
 
-    /// May a probe of the caller's own go out, beside the calls that other targets serve? Nobody waits for it, so it goes at
+    /// May a probe of the caller's own go out, beside the calls that other targets serve? No caller waits for it, so it goes at
     /// the pace of [`ProbePolicy::beside_every`] however long the breaker stays open, and more than one may be out: a target
     /// that was silent is found again soon after it is back, and not only when a probe of before has given up. Only its
     /// success counts.

@@ -3,20 +3,20 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { CoolQuestion, ResumeQuestion } from "../actions";
 import { get, post } from "../api";
 import type { Agent, Entry } from "../api";
-import { live, useEvery, useLive, useNow } from "../live";
+import { isRunning, live, useEvery, useLive, useNow } from "../live";
 import { Badge, Countdown, Dialog, Empty, Question, TONE } from "../parts";
 import { advice, span, time, words } from "../words";
 import { FaultRow, FaultSheet } from "./faults";
 
 const CONFIG = "agents:\n  reviewer:\n    command: [claude, -p, \"review the open pull requests\"]\n    projects: [website]\n    when: {schedule: every 1h}";
 
-type Asked = { what: "start" | "stop" | "pause" | "resume"; agent: string } | null;
+type Asked = { what: "start" | "stop" | "pause"; agent: string } | { what: "resume"; agent: string; key: string } | null;
 
 /** The ends of an agent's runs, newest first. */
 const runsOf = (entries: Entry[], agent: string) => entries.filter((entry) => entry.agent === agent && entry.data?.["exit_code"] !== undefined);
 
 export function Agents() {
-  const { agents, entries } = useLive();
+  const { agents, entries, supervisors } = useLive();
   const [asked, ask] = useState<Asked>(null);
   const [open, setOpen] = useState<string | null>(null);
   useEvery(2_000, () => {
@@ -36,7 +36,7 @@ export function Agents() {
   return (
     <>
       <h1>{words.agents}</h1>
-      {!agents.supervisor && known.length > 0 ? <p class="note">{words.agentsOnly}</p> : null}
+      {!agents.supervisor && known.length > 0 ? <p class="note">{supervisors.some((one) => isRunning(one, live.now())) ? words.agentsElsewhere : words.agentsOnly}</p> : null}
       {known.length === 0 ? (
         <section class="card">
           <Empty title={words.agentsEmpty} why={words.agentsEmptyWhy} code={CONFIG} />
@@ -52,7 +52,7 @@ export function Agents() {
       {asked?.what === "stop" ? <Question title={words.stopTitle(asked.agent)} why={words.stopWhy} verb={words.stop} danger onClose={close} act={() => post("agents", { agent: asked.agent, action: "stop" })} /> : null}
       {asked?.what === "start" ? <Question title={words.startTitle(asked.agent)} why={words.startWhy} verb={words.start} onClose={close} act={() => post("agents", { agent: asked.agent, action: "start" })} /> : null}
       {asked?.what === "pause" ? <CoolQuestion name={asked.agent} keyName={`agent:${asked.agent}`} force title={words.pauseTitle(asked.agent)} why={words.pauseWhy} verb={words.pause} onClose={close} /> : null}
-      {asked?.what === "resume" ? <ResumeQuestion name={asked.agent} keys={[`agent:${asked.agent}`]} force onClose={close} /> : null}
+      {asked?.what === "resume" ? <ResumeQuestion name={asked.key === `agent:${asked.agent}` ? asked.agent : asked.key} keys={[asked.key]} force onClose={close} /> : null}
     </>
   );
 }
@@ -102,7 +102,7 @@ function AgentCard({ agent, runs, supervised, ask, open }: { agent: Agent; runs:
         <button type="button" onClick={() => ask({ what: "pause", agent: agent.agent })}>
           {words.pause}…
         </button>
-        <button type="button" class={agent.state === "held" || agent.state === "parked" ? "primary" : ""} onClick={() => ask({ what: "resume", agent: agent.agent })}>
+        <button type="button" class={agent.state === "held" || agent.state === "parked" ? "primary" : ""} onClick={() => ask({ what: "resume", agent: agent.agent, key: held?.key ?? `agent:${agent.agent}` })}>
           {words.resume}…
         </button>
         <button type="button" onClick={open}>

@@ -57,10 +57,12 @@ export function Now({ look }: { look: string }) {
         <div>
           <dt>{words.requestsPerSecond}</dt>
           <dd>{last ? rate(last.requests) : "–"}</dd>
+          <dd class="dim">{words.rateWhy}</dd>
         </div>
         <div>
           <dt>{words.faultsPerSecond}</dt>
           <dd>{last ? rate(last.faults) : "–"}</dd>
+          <dd class="dim">{words.rateWhy}</dd>
         </div>
         <div>
           <dt>{words.survived}</dt>

@@ -2,8 +2,9 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { get } from "../api";
-import type { Budget, Gateway, SpendReport } from "../api";
-import { live, useEvery, useLive } from "../live";
+import type { Budget, SpendReport } from "../api";
+import { isRunning, live, useEvery, useLive } from "../live";
+import type { Node } from "../live";
 import { Badge, Empty } from "../parts";
 import { money, number, percent, time, words } from "../words";
 
@@ -26,10 +27,15 @@ function used(budgets: Budget[], key: string, currency: string): string {
   return own.map(({ period, spent, limit, share }) => `${words.periods[period] ?? period}: ${words.budgetSpent(money(spent, currency), money(limit, currency), percent(share))}`).join(" · ") || words.budgetNone;
 }
 
-const isRunning = (gateway: Gateway, now: number) => !gateway.stopped && now - Date.parse(gateway.at) < 30_000;
+/** Whether those that run have different configs. */
+const differ = (running: Node[]) => new Set(running.map(({ config }) => config ?? "").filter(Boolean)).size > 1;
+
+function State({ node }: { node: Node }) {
+  return isRunning(node, live.now()) ? <Badge tone="good">{words.running}</Badge> : <Badge tone="off">{node.stopped ? words.stoppedAt : words.silent}</Badge>;
+}
 
 export function People() {
-  const { gateways, overview } = useLive();
+  const { gateways, supervisors, overview } = useLive();
   const [sessions, setSessions] = useState<Session[]>([]);
   const [keys, setKeys] = useState<Record<string, ClientKey> | null>(null);
   const [spent, setSpent] = useState<SpendReport | null>(null);
@@ -49,8 +55,9 @@ export function People() {
       .then(({ keys }) => setKeys(keys ?? {}))
       .catch(() => undefined);
   }, []);
-  const running = gateways.filter((gateway) => isRunning(gateway, live.now()));
-  const configs = new Set(running.map(({ config }) => config ?? "").filter(Boolean));
+  const now = live.now();
+  const running = gateways.filter((gateway) => isRunning(gateway, now));
+  const keeping = supervisors.filter((supervisor) => isRunning(supervisor, now));
   return (
     <>
       <h1>{words.peopleTitle}</h1>
@@ -73,17 +80,23 @@ export function People() {
           </Table>
         )}
       </section>
-      <section class="card" aria-labelledby="nodes-title">
+      <section class="card nodes" aria-labelledby="nodes-title">
         <h2 id="nodes-title">{words.nodes}</h2>
         <p class="dim">{words.nodesWhy}</p>
-        {configs.size > 1 ? <p class="error">{words.nodesDiffer}</p> : null}
+        {differ(running) ? <p class="error">{words.nodesDiffer}</p> : null}
+        {differ(keeping) ? <p class="error">{words.supervisorsDiffer}</p> : null}
+        <h3>
+          {words.gateways} <span class="dim">· {words.ofRunning(running.length, gateways.length)}</span>
+        </h3>
         <Table head={[words.node, words.state, words.address, words.version, words.config, words.since]}>
           {gateways.map((gateway) => (
             <tr key={gateway.node}>
               <td>
                 <code>{gateway.node}</code> {gateway.node === overview?.node ? <span class="dim">({words.thisNode})</span> : null}
               </td>
-              <td>{isRunning(gateway, live.now()) ? <Badge tone="good">{words.running}</Badge> : <Badge tone="off">{gateway.stopped ? words.stoppedAt : words.silent}</Badge>}</td>
+              <td>
+                <State node={gateway} />
+              </td>
               <td>{gateway.address}</td>
               <td>{gateway.version}</td>
               <td>
@@ -93,6 +106,31 @@ export function People() {
             </tr>
           ))}
         </Table>
+        <h3>
+          {words.supervisors} {supervisors.length > 0 ? <span class="dim">· {words.ofRunning(keeping.length, supervisors.length)}</span> : null}
+        </h3>
+        {supervisors.length === 0 ? (
+          <p class="dim">{words.supervisorsNone}</p>
+        ) : (
+          <Table head={[words.node, words.state, words.agentsThatRun, words.version, words.config, words.since]}>
+            {supervisors.map((supervisor) => (
+              <tr key={supervisor.node}>
+                <td>
+                  <code>{supervisor.node}</code>
+                </td>
+                <td>
+                  <State node={supervisor} />
+                </td>
+                <td>{words.agentsRunning(isRunning(supervisor, live.now()) ? supervisor.running : 0, supervisor.agents)}</td>
+                <td>{supervisor.version}</td>
+                <td>
+                  <code>{supervisor.config}</code>
+                </td>
+                <td>{time(supervisor.started, live.now())}</td>
+              </tr>
+            ))}
+          </Table>
+        )}
       </section>
       <section class="card" aria-labelledby="keys-title">
         <h2 id="keys-title">{words.keys}</h2>

@@ -91,7 +91,7 @@ export function Spend({ look }: { look: string }) {
             <Tile name={words.lostCost} value={cost(total.lost_cost)} why={words.lostWhy(number(total.lost_attempts))} />
             <Tile name={words.lesserCost} value={cost(total.lesser_cost)} why={words.lesserWhy} />
           </dl>
-          {report.from === report.to ? null : (
+          {report.from === report.to || total.cost === 0 ? null : (
             <section class="card" aria-labelledby="days-title">
               <h2 id="days-title">{words.costByDay}</h2>
               <Days report={days} look={look} />

@@ -9,7 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 use super::super::say::{Say, plain};
 use super::board::{Board, Pane, dead_routes, first_of, heights, shown};
-use super::read::{Snapshot, Target};
+use super::read::Snapshot;
 use super::rows::{self, Tone, short};
 use super::widths::{GAP, between, cut, fill, share, wrap};
 
@@ -143,9 +143,11 @@ fn title(board: &Board, pane: Pane, say: &Say, width: usize) -> Line<'static> {
     let snapshot = board.snapshot.as_ref();
     let text = match pane {
         Pane::Targets => {
-            let targets = snapshot.map_or(&[][..], |snapshot| &snapshot.targets);
-            let down = targets.iter().filter(|target| Target::is_down(target)).count().to_string();
-            say.text("top-targets", &[("down", &down), ("all", &targets.len().to_string())])
+            let listed = snapshot.map_or(&[][..], |snapshot| &snapshot.targets).iter();
+            let (all, down) = listed
+                .filter(|target| target.is_target())
+                .fold((0, 0), |(all, down), target| (all + 1, down + usize::from(target.is_down())));
+            say.text("top-targets", &[("down", &down.to_string()), ("all", &all.to_string())])
         }
         Pane::Faults => say.text("top-last-faults", &[]),
         Pane::Agents => {
@@ -236,7 +238,7 @@ const fn style_of(tone: Tone) -> Style {
 
 #[cfg(test)]
 mod tests {
-    use super::super::read::{Counts, Route};
+    use super::super::read::{Counts, Route, Target};
     use super::*;
     use jiff::Timestamp;
     use koboshi_report::phrase::Lang;

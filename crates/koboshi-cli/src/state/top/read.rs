@@ -103,6 +103,11 @@ impl Target {
     pub(super) fn is_down(&self) -> bool {
         self.state.is_some_and(RowState::stops)
     }
+
+    /// Whether requests can be sent to it; an account or an agent that is listed beside targets has its key as its name.
+    pub(super) fn is_target(&self) -> bool {
+        self.key.as_deref() != Some(self.name.as_str())
+    }
 }
 
 #[derive(Deserialize)]
@@ -368,6 +373,7 @@ mod tests {
         );
         assert_eq!(targets[0].routes, ["assistant"]);
         assert!(targets[1].routes.is_empty() && targets[2].is_down());
+        assert_eq!([0, 1, 2].map(|nth: usize| targets[nth].is_target()), [true, true, false]);
     }
 
     #[test]

@@ -96,9 +96,9 @@ fn of_target(say: &Say, target: &Target, snapshot: &Snapshot, now: Timestamp) ->
 fn more_of_target(say: &Say, target: &Target, why: Option<String>) -> Vec<String> {
     let mut first = vec![plain(target.key.as_deref().unwrap_or(&target.name))];
     first.extend(why);
-    first.extend(target.since.map(|since| say.text("status-since", &[("time", &say.time(since))])));
+    first.extend(target.since.map(|since| say.text("status-since", &[("time", &say.short_time(since))])));
     let until = target.until.filter(|_| target.is_down());
-    first.extend(until.map(|until| say.text("top-until", &[("time", &say.time(until))])));
+    first.extend(until.map(|until| say.text("top-until", &[("time", &say.short_time(until))])));
     let mut more = vec![first.join(" · ")];
     if !target.said.is_empty() {
         more.push(format!("│ {}", plain(&target.said)));
@@ -123,7 +123,7 @@ fn of_fault(say: &Say, entry: &Entry, now: Timestamp) -> Line {
     let name = name.split_once('#').map_or(name, |(name, _)| name).to_owned();
     // The column before it has the name already.
     let said = text.strip_prefix(&name).and_then(|said| said.strip_prefix(": ")).unwrap_or(&text).to_owned();
-    let head = [say.time(entry.at), kind.clone(), subject.clone(), entry.node.to_string()];
+    let head = [say.short_time(entry.at), kind.clone(), subject.clone(), entry.node.to_string()];
     let head = head.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
     let ago = say.text("top-ago", &[("length", &ago)]);
     Line { tone: Tone::Quiet, cells: vec![ago, kind, name, said], more: vec![head, text] }
