@@ -51,6 +51,7 @@ Examples:
   koboshi explain body.json --status 429 --header 'retry-after: 20'
   curl -si https://api.example.com/v1/models | koboshi explain
   koboshi explain out.txt --kind tool --lang ja   what did this tool report? in Japanese
+  koboshi explain agent.log --should-be quota     it was misread: write it down as a case, for `koboshi corpus add`
 
 Times are shown in your time zone: --zone, else TZ, else the machine's. Where none is set, times in a Japanese text are read as Japan's. Lines are wrapped to the width of the terminal
 or to COLUMNS; output to a file or a pipe is not wrapped unless COLUMNS is set.
@@ -99,6 +100,15 @@ Examples:
 Tool errors and sequences are measured in two passes, with and without the error flag; the total counts both.
 
 Exit status: 0 good, 1 below --min, 2 a file cannot be read.";
+
+const ADD_EXAMPLES: &str = "\
+Examples:
+  koboshi explain agent.log --exit-code 1 --should-be quota
+  koboshi corpus add koboshi-cases.jsonl --to corpus
+
+Nothing is sent anywhere. If one case cannot be taken, none is; a text that is there already is passed over.
+
+Exit status: 0 filed, 2 a case cannot be taken, and why.";
 
 const CODES_EXAMPLES: &str = "\
 Examples:
@@ -232,6 +242,9 @@ pub(crate) enum CorpusCommand {
     /// Check labelled cases and show where the result differs
     #[command(after_help = CORPUS_EXAMPLES)]
     Check(CheckArgs),
+    /// Check new cases, and file each with those of its form
+    #[command(after_help = ADD_EXAMPLES)]
+    Add(AddArgs),
 }
 
 /// What an input is.
@@ -296,6 +309,13 @@ pub(crate) struct ExplainArgs {
     /// Prefix of the codes [default: from the config, else KBS]
     #[arg(long)]
     pub(crate) prefix: Option<String>,
+    /// What it is, if it was misread: a kind for a response, a reason for a log, a category for a tool, `none` or `ok` for no error. Writes a case with keys
+    /// masked into a local file
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) should_be: Option<String>,
+    /// Where --should-be writes
+    #[arg(long, value_name = "FILE", default_value = "koboshi-cases.jsonl", requires = "should_be")]
+    pub(crate) cases: PathBuf,
     #[command(flatten)]
     pub(crate) config: ConfigFileArgs,
 }
@@ -412,6 +432,20 @@ pub(crate) struct CheckArgs {
     /// Lowest acceptable accuracy of each file and each pass, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.0)]
     pub(crate) min: f64,
+    #[command(flatten)]
+    pub(crate) rules: RuleArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddArgs {
+    /// Files of labelled cases, one JSON object per line
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// The folder of the corpus, with a file for each form
+    #[arg(long, value_name = "FOLDER", default_value = "corpus")]
+    pub(crate) to: PathBuf,
+    #[command(flatten)]
+    pub(crate) lang: LangArgs,
     #[command(flatten)]
     pub(crate) rules: RuleArgs,
 }

@@ -179,6 +179,7 @@ fn run(cli: &Cli) -> Result<Exit, Failure> {
         Command::Key(command) => key::run(command),
         Command::Notify(command) => notify::run(command),
         Command::Corpus(CorpusCommand::Check(args)) => corpus::run(args),
+        Command::Corpus(CorpusCommand::Add(args)) => corpus::add(args),
         Command::Guard(command) => replay::run(command),
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { folder } => manual::pages(folder),

@@ -63,6 +63,7 @@ fn completions_and_help_are_there() {
     for (args, example) in [
         (&["explain", "--help"][..], "koboshi explain agent.log"),
         (&["corpus", "check", "--help"], "koboshi corpus check"),
+        (&["corpus", "add", "--help"], "koboshi corpus add"),
         (&["codes", "--help"], "koboshi codes"),
     ] {
         let out = run(args);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{json, repository, run, scratch};
+use common::{json, repository, run, run_with, scratch};
 use serde_json::Value;
 
 fn check(files: &[&str]) -> Value {
@@ -177,4 +177,96 @@ fn the_guide_counts_the_cases_right() {
         files += 1;
     }
     assert_eq!(files, 9);
+}
+
+/// A wording that was misread becomes a case with its keys masked, and the case is filed with those of its form.
+#[test]
+fn a_misread_wording_is_written_down_and_filed() {
+    let folder = std::path::PathBuf::from(scratch("learning-marker", "")).with_file_name("learning");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir(&folder).unwrap();
+    let (cases, to) = (folder.join("cases.jsonl"), folder.join("corpus"));
+    std::fs::create_dir(&to).unwrap();
+    let (cases, to) = (cases.display().to_string(), to.display().to_string());
+    let log = "the flux is drained for today, key sk-ant-REDACTED\n";
+    let explain = |should: &str, lang: &str| {
+        let told = ["--exit-code", "1", "--now", "2026-11-15T12:00:00Z", "--kind", "log", "--lang", lang];
+        let args = [&["explain", "-", "--cases", &cases, "--should-be", should][..], &told].concat();
+        run_with(&args, &[], log)
+    };
+
+    let written = explain("quota", "en");
+    assert_eq!(written.status, 1, "the explanation is as ever: {}", written.error);
+    assert!(
+        written.error.contains("own-quota-1") && written.error.contains("look at it"),
+        "{}",
+        written.error
+    );
+    let text = std::fs::read_to_string(&cases).unwrap();
+    let case: Value = serde_json::from_str(text.trim()).unwrap();
+    assert!(!text.contains("abcdefghijklmnop"), "{text}");
+    assert!(case["log"].as_str().unwrap().contains("the flux is drained"), "{text}");
+    assert_eq!((&case["expect"]["reason"], &case["exit_code"]), (&"quota".into(), &1.into()));
+
+    let known = explain("error", "ja");
+    assert!(known.error.contains("すでに error と判定"), "{}", known.error);
+    let unknown = explain("quotta", "en");
+    assert_eq!(unknown.status, 2);
+    assert!(unknown.error.contains("quotta") && unknown.error.contains("rate_limit"), "{}", unknown.error);
+    assert_eq!(std::fs::read_to_string(&cases).unwrap(), text, "neither of them wrote anything");
+
+    let added = run(&["corpus", "add", &cases, "--to", &to, "--lang", "en"]);
+    assert!(
+        added.status == 0 && added.text.contains("Filed: 1, there already: 0"),
+        "{}{}",
+        added.text,
+        added.error
+    );
+    let again = run(&["corpus", "add", &cases, "--to", &to, "--lang", "ja"]);
+    assert!(again.text.contains("追加: 0 件、登録済み: 1 件"), "{}{}", again.text, again.error);
+    let filed = format!("{to}/agent-logs.jsonl");
+    let checked = json(&run(&["corpus", "check", "--format", "json", &filed]));
+    assert_eq!(checked["files"][0]["cases"], 1);
+
+    // One case that cannot be taken keeps all others out.
+    for (bad, why) in [
+        (
+            text.replace("own-quota-1", "x-1").replace("\"quota\"", "\"quotta\"").replace("flux", "flax"),
+            "quotta",
+        ),
+        (text.replace("flux", "flix"), "own-quota-1"),
+        (text.replace("own-quota-1", "x-2").replace("the flux", "Bearer sk-ant-REDACTED"), "key"),
+    ] {
+        let good = text.replace("own-quota-1", "x-9").replace("flux", "flock");
+        let both = scratch("learning-both.jsonl", &format!("{good}{bad}"));
+        let refused = run(&["corpus", "add", &both, "--to", &to, "--lang", "en"]);
+        assert!(
+            refused.status == 2 && refused.error.contains(why),
+            "{why}: {}{}",
+            refused.text,
+            refused.error
+        );
+        assert_eq!(std::fs::read_to_string(&filed).unwrap().lines().count(), 1, "{why}");
+    }
+}
+
+/// An answer keeps its status and the headers about limits, and nothing about who asked.
+#[test]
+fn a_misread_answer_keeps_what_speaks_of_limits() {
+    let cases = scratch("learning-answers.jsonl", "");
+    let body = "HTTP/1.1 418 Odd\r\nRetry-After: 20\r\nX-Organization: secret-org\r\n\r\n{\"error\": {\"message\": \"the kettle is full\"}}";
+    let out = run_with(
+        &[
+            "explain", "-", "--cases", &cases, "--should-be", "overloaded", "--now", "2026-11-15T12:00:00Z",
+            "--lang", "en",
+        ],
+        &[],
+        body,
+    );
+    let text = std::fs::read_to_string(&cases).unwrap();
+    let case: Value =
+        serde_json::from_str(text.trim()).unwrap_or_else(|error| panic!("{error}: {text} {}", out.error));
+    assert_eq!((&case["status"], &case["headers"]["Retry-After"]), (&418.into(), &"20".into()));
+    assert!(!text.contains("secret-org") && case["expect"]["failover"] == true, "{text}");
+    assert!(json(&run(&["corpus", "check", "--format", "json", &cases]))["files"][0]["cases"] == 1);
 }

@@ -490,6 +490,19 @@ input-directory = cannot read { $name }: it is a directory
 input-missing = cannot read { $name }: there is no such file
 input-denied = cannot read { $name }: permission denied
 input-unreadable = cannot read { $name }: { $why }
+case-written = Written to { $file } as { $id }; it is read as { $got } so far. Keys are masked; names, hosts and numbers are not: look at it before you hand it on.
+case-known = Nothing was written: this is already read as { $should }.
+case-label = `{ $should }` is no label of { $form }; choose one of: { $names }
+case-form-log = a log
+case-form-tool = the output of a tool
+case-form-answer = a response
+case-unwritable = cannot write { $name }: { $why }
+case-id-taken = the id `{ $id }` is taken already
+case-label-unknown = there is no label `{ $should }`
+case-secret = there is something like a key in it: mask it first
+case-added-right = { $id } → { $file } (read as it should be)
+case-added-wrong = { $id } → { $file } (still read as something else)
+cases-added = Filed: { $new }, there already: { $passed }
 input-answer-too-long = this answer is too long to be judged as a whole; pass only the part with the error
 
 ## What is remembered

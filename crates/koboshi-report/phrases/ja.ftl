@@ -490,6 +490,19 @@ input-directory = { $name }を読み取れません。フォルダーです。
 input-missing = { $name }を読み取れません。ファイルがありません。
 input-denied = { $name }を読み取れません。読み取り権限がありません。
 input-unreadable = { $name }を読み取れません: { $why }
+case-written = { $file } に { $id } として書き込みました（現在の判定: { $got }）。キーは伏せてありますが、名前・ホスト名・番号はそのままです。人に渡す前に内容を確認してください。
+case-known = すでに { $should } と判定されているため、何も書き込みませんでした。
+case-label = 「{ $should }」は{ $form }のラベルではありません。次から選んでください: { $names }
+case-form-log = ログ
+case-form-tool = ツールの出力
+case-form-answer = 応答
+case-unwritable = { $name } に書き込めません: { $why }
+case-id-taken = ID「{ $id }」はすでに使われています
+case-label-unknown = 「{ $should }」というラベルはありません
+case-secret = キーと思われる文字列が含まれています。先に伏せてください
+case-added-right = { $id } → { $file }（正しく判定されます）
+case-added-wrong = { $id } → { $file }（まだ別のものと判定されます）
+cases-added = 追加: { $new } 件、登録済み: { $passed } 件
 input-answer-too-long = 応答が長すぎるため、全体を判定できません。エラーを含む部分だけを渡してください。
 
 ## 記憶している状態

@@ -4,6 +4,7 @@
 
 mod any_bytes;
 mod args_any_bytes;
+mod args_coercions;
 mod args_corpus;
 mod args_kit;
 mod args_mutation;

@@ -280,7 +280,8 @@ fn a_single_defect_is_repaired_where_one_edit_gives_one_value_and_refused_where_
 fn two_defects_give_the_original_or_a_refusal() {
     let documents: u64 = number("KOBOSHI_DOCUMENTS", 300);
     let mut dice = Dice(number("KOBOSHI_SEED", 0x9E37_79B9_7F4A_7C15));
-    let (mut original, mut refused, mut third) = (0, 0, Vec::new());
+    let (mut original, mut third) = (0, Vec::new());
+    let mut refusals: BTreeMap<String, (usize, String)> = BTreeMap::new();
     for _ in 0..documents {
         let (value, schema) = document(&mut dice);
         let schema = ToolSchema::parse(&schema.to_string()).unwrap();
@@ -300,10 +301,18 @@ fn two_defects_give_the_original_or_a_refusal() {
                 Verdict::Repaired { json, .. } => {
                     third.push(format!("{}, {}:\n   {broken}\n   {json}", first.kind, second.kind));
                 }
-                Verdict::Refused(_) => refused += 1,
+                Verdict::Refused(refusal) => {
+                    let reason = refusal.reason.split(':').next().unwrap_or_default();
+                    let kind = format!("{} {reason}", refusal.defect);
+                    refusals.entry(kind).or_insert((0, broken)).0 += 1;
+                }
             }
         }
     }
+    for (reason, (count, text)) in &refusals {
+        println!("refused {count}: {reason}\n   {text}");
+    }
+    let refused: usize = refusals.values().map(|(count, _)| count).sum();
     println!("original {original}, refused {refused}, third value {}:\n{}", third.len(), third.join("\n"));
     // Two defects can look like another single one.
     let all = original + refused + third.len();

@@ -195,6 +195,24 @@ impl Case {
         }
     }
 
+    /// What was printed, or written by the model: what two cases may not have in common.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Provider(case) => {
+                let headers = case.headers.iter().flatten().map(|(name, value)| format!("{name}: {value}\n"));
+                let text = [&case.transport, &case.body].into_iter().flatten().map(String::as_str);
+                headers.collect::<String>() + &text.collect::<Vec<_>>().join("\n")
+            }
+            Self::Log(case) => case.log.clone(),
+            Self::Tool(case) => case.output.clone(),
+            Self::Args(case) => case.input.clone(),
+            Self::Sequence(case) => {
+                let call = |call: &SequenceCall| format!("{} {} {}\n", call.tool, call.args, call.output);
+                case.calls.iter().map(call).collect()
+            }
+        }
+    }
+
     pub(crate) fn id(&self) -> &str {
         match self {
             Self::Provider(case) => &case.id,

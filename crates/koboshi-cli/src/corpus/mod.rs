@@ -1,9 +1,10 @@
-//! `koboshi corpus check`: measures the classifiers against labelled cases.
+//! `koboshi corpus check`: measures the classifiers against labelled cases. `koboshi corpus add` files new ones.
 //!
 //! Each file holds one form of case, which follows from its fields. Tool errors and sequences are measured in two passes: with the
 //! error flag that some wire formats carry, and without it. The total counts every pass. A *harmful* answer is wrong in the way that
 //! hurts: a failure taken for health, or health for a failure.
 
+mod add;
 mod calls;
 mod case;
 mod render;
@@ -16,8 +17,11 @@ use std::path::Path;
 use koboshi::classify::Classifier;
 use serde::Serialize;
 
-use self::case::{Case, Form};
-use self::score::{Score, score};
+pub(crate) use self::add::{REASONS, run as add};
+pub(crate) use self::case::Case;
+use self::case::Form;
+use self::score::Score;
+pub(crate) use self::score::score;
 use crate::args::CheckArgs;
 use crate::{Exit, Failure, clock, rules};
 

@@ -6,18 +6,23 @@
 
 mod http;
 pub(crate) mod layout;
+mod lesson;
 mod own;
 mod render;
 mod zone;
+
+use std::io::Write;
 
 use jiff::{Timestamp, Zoned};
 use koboshi::classify::{AgentLog, Answer, Classifier, ToolOutput};
 use koboshi::fault::{Confidence, Fault, Kind};
 use koboshi_report::phrase::{Lang, Phrases};
 
+use self::lesson::Lesson;
 use self::zone::{Clocks, CountedFrom};
 use crate::args::{ExplainArgs, Format, InputKind};
 use crate::input::Input;
+use crate::say::Say;
 use crate::{Exit, Failure, clock, input, rules, settings};
 
 /// What was read, and how.
@@ -61,6 +66,13 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
     match args.format {
         Format::Text => telling.text(&explanation)?,
         Format::Json => telling.json(&explanation)?,
+    }
+    if let Some(should) = &args.should_be {
+        let say = Say::new(lang)?;
+        let (input, classifier) = (&input, &classifier);
+        let lesson = Lesson { args, headers: &headers, input, clocks: &clocks, classifier, say: &say };
+        // Beside the answer, which a program may be reading.
+        writeln!(anstream::stderr(), "{}", lesson.write(&explanation, should)?)?;
     }
     Ok(if explanation.fault.is_some() { Exit::Found } else { Exit::Good })
 }
@@ -154,10 +166,7 @@ fn answer<'a>(
             .iter()
             .any(|(name, value)| name.eq_ignore_ascii_case("content-type") && value.contains("event-stream"))
         || http::is_event_stream(head.body);
-    let plain_text = status.is_none()
-        && !http::looks_like_answer(head.body)
-        && !head.body.trim_start().starts_with(['{', '[', '<']);
-    let answer = if plain_text {
+    let answer = if is_plain_text(status, head.body) {
         Answer { transport: Some(head.body), ..Answer::default() }
     } else {
         Answer {
@@ -177,6 +186,11 @@ fn answer<'a>(
         cut: false,
         counted: (from, written.timestamp()),
     }
+}
+
+/// Whether this is the error of an HTTP client, and no answer.
+fn is_plain_text(status: Option<u16>, body: &str) -> bool {
+    status.is_none() && !http::looks_like_answer(body) && !body.trim_start().starts_with(['{', '[', '<'])
 }
 
 /// The time that the text gives, or else the time of writing as far as it is known.

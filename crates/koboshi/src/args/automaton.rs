@@ -1,12 +1,16 @@
 //! JSON as an automaton whose state is one small value, so that the search can go on from any place of a text, after any edit.
 //!
-//! It knows the structure only: the words and numbers between the marks are checked by `strict` on the whole result.
+//! It knows the structure only: what stands between the marks is checked on the whole result, by `strict` or by the readers. In the notation
+//! [`Notation::Any`] it takes what the readers take as well, and somewhat more: other quotation marks, words without them, a comma before the
+//! end, full-width marks, text around the object. What it takes too much is refused by the readers, so it needs to be no reader itself.
+
+use super::lexis::{Quote, is_odd_blank};
 
 /// The deepest nesting: one bit for each open bracket.
 const MAX_DEPTH: u8 = 127;
 
 /// What may come next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Expect {
     Value,
     /// A value, or the end of an array that has none yet.
@@ -25,23 +29,38 @@ pub(super) enum Expect {
     Escape {
         is_key: bool,
     },
-    /// Inside a number or a word such as `true`.
-    Scalar,
+    /// Inside a number or a word such as `true`; whether it is a key.
+    Scalar {
+        is_key: bool,
+    },
     /// Behind the end of the object.
     Nothing,
 }
 
-/// The state between two bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Which texts are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Notation {
+    Json,
+    /// What the readers may understand.
+    Any,
+}
+
+/// The state between two letters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct State {
     pub(super) expect: Expect,
+    notation: Notation,
+    /// What encloses the string that is open.
+    quote: Quote,
     /// A bit for each open bracket: set for an object.
     open: u128,
     depth: u8,
 }
 
 impl State {
-    pub(super) const START: Self = Self { expect: Expect::Value, open: 0, depth: 0 };
+    pub(super) const fn start(notation: Notation) -> Self {
+        Self { expect: Expect::Value, notation, quote: Quote::Straight, open: 0, depth: 0 }
+    }
 
     pub(super) const fn is_over(self) -> bool {
         matches!(self.expect, Expect::Nothing)
@@ -49,6 +68,16 @@ impl State {
 
     pub(super) const fn is_in_string(self) -> bool {
         matches!(self.expect, Expect::Text { .. } | Expect::Escape { .. })
+    }
+
+    /// Whether the object has begun.
+    pub(super) const fn is_inside(self) -> bool {
+        self.depth > 0
+    }
+
+    /// Whether this mark ends the string that is open.
+    pub(super) fn is_ended_by(self, mark: char) -> bool {
+        self.is_in_string() && self.quote.is_ended_by(mark)
     }
 
     /// Whether the innermost open bracket is an array's.
@@ -66,7 +95,7 @@ impl State {
             return None;
         }
         let expect = if is_object { Expect::FirstKey } else { Expect::FirstValue };
-        Some(Self { expect, open: self.open << 1 | u128::from(is_object), depth: self.depth + 1 })
+        Some(Self { expect, open: self.open << 1 | u128::from(is_object), depth: self.depth + 1, ..self })
     }
 
     fn closed(self, is_object: bool) -> Option<Self> {
@@ -75,49 +104,96 @@ impl State {
         }
         let depth = self.depth - 1;
         let expect = if depth == 0 { Expect::Nothing } else { Expect::Separator };
-        Some(Self { expect, open: self.open >> 1, depth })
+        Some(Self { expect, open: self.open >> 1, depth, ..self })
     }
 
-    /// The state behind one more byte; none if it cannot stand here.
-    pub(super) fn step(self, byte: u8) -> Option<Self> {
+    fn string(self, quote: Quote, is_key: bool) -> Self {
+        Self { quote, ..self.then(Expect::Text { is_key }) }
+    }
+
+    /// The quotation mark that a letter is here.
+    fn quote(self, letter: char) -> Option<Quote> {
+        match self.notation {
+            Notation::Json => (letter == '"').then_some(Quote::Straight),
+            Notation::Any => Quote::of(letter),
+        }
+    }
+
+    /// The state behind one more letter; none if it cannot stand here.
+    pub(super) fn step(self, letter: char) -> Option<Self> {
+        let any = self.notation == Notation::Any;
         match self.expect {
-            Expect::Text { is_key } => match byte {
-                b'"' if is_key => Some(self.then(Expect::Colon)),
-                b'"' => Some(self.then(Expect::Separator)),
-                b'\\' => Some(self.then(Expect::Escape { is_key })),
-                0..=0x1f => None,
+            Expect::Text { is_key } => match letter {
+                '"' if self.quote == Quote::Straight => Some(self.after_text(is_key)),
+                '\\' => Some(self.then(Expect::Escape { is_key })),
+                '\0'..='\x1f' if !any => None,
+                _ if self.quote != Quote::Straight && self.quote.is_ended_by(letter) => {
+                    Some(self.after_text(is_key))
+                }
                 _ => Some(self),
             },
             Expect::Escape { is_key } => {
-                b"\"\\/bfnrtu".contains(&byte).then(|| self.then(Expect::Text { is_key }))
+                let is_legal = matches!(letter, '"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u');
+                (any || is_legal).then(|| self.then(Expect::Text { is_key }))
             }
-            Expect::Scalar if byte.is_ascii_alphanumeric() || b"+-.".contains(&byte) => Some(self),
-            Expect::Scalar => self.then(Expect::Separator).step(byte),
-            _ if b" \t\r\n".contains(&byte) => Some(self),
-            Expect::Value | Expect::FirstValue => match byte {
-                b'{' => self.opened(true),
-                b'[' => self.opened(false),
-                b']' if self.expect == Expect::FirstValue => self.closed(false),
-                b'"' if self.depth > 0 => Some(self.then(Expect::Text { is_key: false })),
-                b'-' | b'0'..=b'9' | b't' | b'f' | b'n' if self.depth > 0 => Some(self.then(Expect::Scalar)),
+            Expect::Scalar { .. } if letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | '.') => {
+                Some(self)
+            }
+            Expect::Scalar { .. } if any && is_in_word(letter) => Some(self),
+            Expect::Scalar { is_key } => self.after_text(is_key).step(letter),
+            // Text before the object.
+            Expect::Value if any && self.depth == 0 && letter != '{' => Some(self),
+            Expect::Nothing if any => {
+                let is_structure = matches!(letter, '{' | '[' | ':' | ',') || Quote::of(letter).is_some();
+                (!is_structure || letter == '`').then_some(self)
+            }
+            _ if matches!(letter, ' ' | '\t' | '\r' | '\n') || any && is_odd_blank(letter) => Some(self),
+            Expect::Value | Expect::FirstValue => match letter {
+                '{' => self.opened(true),
+                '[' => self.opened(false),
+                ']' if any || self.expect == Expect::FirstValue => self.closed(false),
+                _ if self.depth == 0 => None,
+                '-' | '0'..='9' | 't' | 'f' | 'n' => Some(self.then(Expect::Scalar { is_key: false })),
+                _ => match self.quote(letter) {
+                    Some(quote) => Some(self.string(quote, false)),
+                    None => (any && is_in_word(letter)).then(|| self.then(Expect::Scalar { is_key: false })),
+                },
+            },
+            Expect::Key | Expect::FirstKey => match letter {
+                '}' if any || self.expect == Expect::FirstKey => self.closed(true),
+                _ => match self.quote(letter) {
+                    Some(quote) => Some(self.string(quote, true)),
+                    None => (any && is_in_word(letter)).then(|| self.then(Expect::Scalar { is_key: true })),
+                },
+            },
+            Expect::Colon => match letter {
+                ':' => Some(self.then(Expect::Value)),
+                '=' | '＝' | '：' if any => Some(self.then(Expect::Value)),
                 _ => None,
             },
-            Expect::Key | Expect::FirstKey => match byte {
-                b'"' => Some(self.then(Expect::Text { is_key: true })),
-                b'}' if self.expect == Expect::FirstKey => self.closed(true),
-                _ => None,
-            },
-            Expect::Colon => (byte == b':').then(|| self.then(Expect::Value)),
-            Expect::Separator => match byte {
-                b',' if self.is_in_array() => Some(self.then(Expect::Value)),
-                b',' => Some(self.then(Expect::Key)),
-                b'}' => self.closed(true),
-                b']' => self.closed(false),
+            Expect::Separator => match letter {
+                ',' => Some(self.after_comma()),
+                '，' | '、' | ';' | '；' if any => Some(self.after_comma()),
+                '}' => self.closed(true),
+                ']' => self.closed(false),
                 _ => None,
             },
             Expect::Nothing => None,
         }
     }
+
+    const fn after_text(self, is_key: bool) -> Self {
+        self.then(if is_key { Expect::Colon } else { Expect::Separator })
+    }
+
+    const fn after_comma(self) -> Self {
+        self.then(if self.is_in_array() { Expect::Value } else { Expect::Key })
+    }
+}
+
+/// Letters of words without quotation marks, of numbers in any notation and of names.
+fn is_in_word(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | '/' | '@' | '~' | '+' | '$')
 }
 
 #[cfg(test)]
@@ -125,7 +201,7 @@ mod tests {
     use super::*;
 
     fn end(text: &str) -> Option<State> {
-        text.bytes().try_fold(State::START, State::step)
+        text.chars().try_fold(State::start(Notation::Json), State::step)
     }
 
     #[test]
@@ -138,6 +214,18 @@ mod tests {
         }
         for text in ["{", r#"{"a"#, r#"{"a":[1]"#] {
             assert!(end(text).is_some_and(|state| !state.is_over()), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_notations_are_taken_only_where_they_are_asked_for() {
+        for text in [
+            "{'a': True,}", "{a: b, c: [1, 2,]}", "Here: {“a”：‘x’； b = 1_000} done",
+            "```json\n{\"a\": 1}\n```",
+        ] {
+            let any = text.chars().try_fold(State::start(Notation::Any), State::step);
+            assert!(any.is_some_and(State::is_over), "{text}");
+            assert!(!end(text).is_some_and(State::is_over), "{text}");
         }
     }
 

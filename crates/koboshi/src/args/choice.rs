@@ -216,11 +216,13 @@ fn like_two(body: &str, quote: Quote, in_list: bool) -> Option<usize> {
     while let Some((place, length)) = quote.next_end(body, from) {
         let after = place + length;
         let next = blank_end(body, after).0;
-        let same = quote.next_end(body, next).is_some_and(|(second, _)| second == next);
+        let same = quote.next_end(body, next).is_some_and(|(second, _)| second == next)
+            || in_list && Quote::at(body, next).is_some();
         let rest = body.get(next..).unwrap_or_default();
         let gap = body.get(before.unwrap_or(0)..place).unwrap_or_default().trim_end();
         let separators = [',', '，', '、', ';', '；'];
-        let beside_comma = rest.starts_with(separators) || gap.ends_with(separators);
+        let beside_comma =
+            rest.starts_with(separators) || rest.starts_with([':', '：']) || gap.ends_with(separators);
         let beside_bracket = rest.starts_with(['}', ']', ')']) || gap.ends_with(['{', '[', '(']);
         if (same && (in_list || next > after)) || (in_list && (beside_comma || beside_bracket)) {
             return Some(place);

@@ -10,10 +10,10 @@ use super::bare::is_nothing;
 use super::body::write_text;
 use super::demand::{Types, choices, element, is_declared, is_required, property, types};
 use super::lexis::blank_end;
-use super::number;
+use super::number::{self, NumberReading};
 use super::reader::{ReadObject, Reader};
 use super::schema::ToolSchema;
-use super::settle::{Case, TapeValue};
+use super::settle::{Case, TapeValue, is_like_literal};
 use super::tape::{Edit, Form, Item, Kind};
 use super::verdict::{Change, ChangeKind, Defect, Stop};
 
@@ -89,7 +89,7 @@ impl<'a> Coercion<'a, '_> {
         let (doubtful, defect) = match item.form {
             Form::Loose => (has(Types::NUMBER) || !has(Types::TEXT), Defect::BadNumber),
             Form::Wide(_) => (has(Types::TEXT) || !has(Types::NUMBER), Defect::BadNumber),
-            Form::Word if super::settle::is_like_literal(raw) => {
+            Form::Word if is_like_literal(raw) => {
                 (has(Types::TEXT) && has(Types::BOOLEAN), Defect::Ambiguous)
             }
             _ => (false, Defect::Ambiguous),
@@ -114,7 +114,10 @@ impl<'a> Coercion<'a, '_> {
             Kind::Null => Types::NULL,
             Kind::Key | Kind::End => return Ok(false),
         };
-        let fixed = if allowed.has(kind) {
+        let is_of_two = is_boolean_or_nothing(place, item, allowed);
+        let fixed = if is_of_two {
+            None
+        } else if allowed.has(kind) {
             if kind == Types::TEXT { self.other_case(&place.text(), schema) } else { None }
         } else if kind == Types::NULL {
             if let Some(key) = member {
@@ -163,7 +166,7 @@ impl<'a> Coercion<'a, '_> {
         let lists = allowed.has(Types::ARRAY) || allowed.has(Types::OBJECT);
         if lists && trimmed.starts_with(['[', '{', '(']) {
             found.extend(self.decoded(trimmed, schema, allowed).map(|json| (json, ChangeKind::Decoded)));
-        } else if allowed.has(Types::ARRAY) && is_one_thing(text) {
+        } else if allowed.has(Types::ARRAY) && is_one_thing(text) && !is_other_number(trimmed, allowed) {
             // An array of one, of whatever the text can be.
             let inside = element(self.root, schema, 0).map(|inside| types(self.root, inside));
             let scalars = match inside {
@@ -189,7 +192,9 @@ impl<'a> Coercion<'a, '_> {
         if allowed.has(Types::TEXT) && kind == Types::NUMBER && !is_scientific(token) {
             found.push((quoted(token), ChangeKind::ToText));
         }
-        if allowed.has(Types::ARRAY) {
+        // `true` is a text or a number in other languages.
+        let is_of_two = kind == Types::BOOLEAN && (allowed.has(Types::TEXT) || allowed.has(Types::NUMBER));
+        if allowed.has(Types::ARRAY) && !is_of_two {
             let inside = element(self.root, schema, 0);
             if inside.is_some_and(|inside| types(self.root, inside).has(kind)) {
                 found.push((format!("[{}]", place.json(&[])), ChangeKind::ToArray));
@@ -220,6 +225,27 @@ impl<'a> Coercion<'a, '_> {
         self.inside = changes;
         Some(place.json(&edits))
     }
+}
+
+/// Whether a value could stand for a boolean or for nothing, which may stand here, and for something else: `1`, `"no"`, `"None"`.
+fn is_boolean_or_nothing(place: TapeValue<'_>, item: Item, allowed: Types) -> bool {
+    let text = match item.kind {
+        Kind::Text => place.text(),
+        Kind::Number => place.source.get(place.span()).unwrap_or_default().into(),
+        _ => return false,
+    };
+    let text = text.trim();
+    let is_own_word = ["true", "false"].iter().any(|word| text.eq_ignore_ascii_case(word));
+    // Beside a choice `"True"`, the word itself may be meant.
+    let like_boolean =
+        matches!(text, "0" | "1") || is_like_literal(text) && (!is_own_word || allowed.has(Types::TEXT));
+    allowed.has(Types::BOOLEAN) && like_boolean || allowed.has(Types::NULL) && is_nothing(text)
+}
+
+/// Whether a text is a number in a notation that is not JSON's, where one may stand: `+5`, `1_000`.
+fn is_other_number(text: &str, allowed: Types) -> bool {
+    let is_number = matches!(number::read(text), NumberReading::Other(_) | NumberReading::Wide(_));
+    allowed.has(Types::NUMBER) && is_number
 }
 
 /// Whether a text is neither a list of several in some notation, nor a word for nothing.

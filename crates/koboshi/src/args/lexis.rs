@@ -1,7 +1,7 @@
 //! Letters and marks outside strings: white space of all kinds, comments, quotation marks, brackets, separators.
 
 /// The pairs of quotation marks that enclose strings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Quote {
     Straight,
     Single,
@@ -24,19 +24,26 @@ impl Quote {
             0..=0x7f => None,
             _ => {
                 let mark = text.get(at..)?.chars().next()?;
-                let quote = match mark {
-                    '“' | '”' | '„' | '‟' | '＂' | '〝' => Self::Curly,
-                    '‘' | '’' | '‚' | '‛' | '＇' => Self::CurlySingle,
-                    '«' | '»' | '‹' | '›' => Self::Guillemet,
-                    '「' | '『' => Self::Corner,
-                    _ => return None,
-                };
-                Some((quote, mark.len_utf8()))
+                Some((Self::of(mark)?, mark.len_utf8()))
             }
         }
     }
 
-    fn is_ended_by(self, mark: char) -> bool {
+    /// The pair that a mark opens.
+    pub(super) const fn of(mark: char) -> Option<Self> {
+        Some(match mark {
+            '"' => Self::Straight,
+            '\'' => Self::Single,
+            '`' => Self::Tick,
+            '“' | '”' | '„' | '‟' | '＂' | '〝' => Self::Curly,
+            '‘' | '’' | '‚' | '‛' | '＇' => Self::CurlySingle,
+            '«' | '»' | '‹' | '›' => Self::Guillemet,
+            '「' | '『' => Self::Corner,
+            _ => return None,
+        })
+    }
+
+    pub(super) const fn is_ended_by(self, mark: char) -> bool {
         match self {
             Self::Straight => mark == '"',
             Self::Single => mark == '\'',
@@ -105,7 +112,7 @@ impl Quote {
 }
 
 /// White space that is not JSON's: other control spaces, no-break, zero-width and full-width ones, marks of direction.
-fn is_odd_blank(mark: char) -> bool {
+pub(super) fn is_odd_blank(mark: char) -> bool {
     matches!(mark, '\u{b}' | '\u{c}' | '\u{feff}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}')
         || mark.is_whitespace()
 }

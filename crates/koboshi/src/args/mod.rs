@@ -22,7 +22,7 @@
 //!     coerce      other types where the schema leaves one choice
 //!   verdict     valid, repaired with the changes, or refused with the defect and its place
 //!
-//!   search      what no reader understands: the one edit that makes it an object which the schema takes
+//!   search      what no reader understands: the fewest edits that make it an object which the schema takes
 //!     automaton   JSON as an automaton that goes on from any place
 //!
 //!   feed        the same for arguments that arrive in pieces
@@ -120,12 +120,12 @@ fn judge(
     mend(text, case).map(Some)
 }
 
-/// What the readers of notations say, else the one edit that makes it readable.
+/// What the readers of notations say, else the fewest edits that make it readable.
 fn mend(text: &str, case: Case<'_>) -> Result<Arguments, Stop> {
     match find::settle(text, case) {
         // An escaped quotation mark makes any text readable: where one mark elsewhere explains it too, there are two readings.
         Ok(read) if read.changes.iter().any(|change| change.what == ChangeKind::QuotesEscaped) => {
-            match search::run(text, case) {
+            match search::run(text, case, false) {
                 Outcome::One(other) if !is_same(&read.json, &other.json) => {
                     let at = other.changes.first().map_or(0, |change| change.span.start);
                     let why = "quotation marks inside a text, or another mark in place of this one";
@@ -134,11 +134,13 @@ fn mend(text: &str, case: Case<'_>) -> Result<Arguments, Stop> {
                 _ => Ok(read),
             }
         }
-        Err(stop) if is_notation(stop.defect) => match search::run(text, case) {
-            Outcome::One(arguments) => Ok(arguments),
-            Outcome::Two(ambiguous) => Err(ambiguous),
-            Outcome::None => Err(stop),
-        },
+        Err(stop) if is_notation(stop.defect) => {
+            match search::run(text, case, stop.defect != Defect::Ambiguous) {
+                Outcome::One(arguments) => Ok(arguments),
+                Outcome::Two(ambiguous) => Err(ambiguous),
+                Outcome::None => Err(stop),
+            }
+        }
         settled => settled,
     }
 }

@@ -4,6 +4,7 @@
 //! in a bounded excerpt, so that it can be sent back. The excerpt itself is not redacted: a caller that shows one takes
 //! [`Refusal::redacted_excerpt`], which also knows what the excerpt has cut in half.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -175,6 +176,23 @@ named! {
 }
 
 impl ChangeKind {
+    /// Whether a mistake was mended; all others read a notation, or what the schema leaves no choice about.
+    pub(super) const fn is_mend(self) -> bool {
+        matches!(
+            self,
+            Self::QuotesEscaped
+                | Self::ColonAdded
+                | Self::CommaAdded
+                | Self::ObjectClosed
+                | Self::CloserDropped
+                | Self::OthersDropped
+                | Self::DuplicateDropped
+                | Self::MarkAdded
+                | Self::MarkDropped
+                | Self::MarkExchanged
+        )
+    }
+
     /// Whether the schema demanded it; all others are about notation only.
     #[must_use]
     pub const fn is_typed(self) -> bool {
@@ -298,13 +316,13 @@ impl std::error::Error for Refusal {}
 pub(super) struct Stop {
     pub(super) defect: Defect,
     pub(super) at: usize,
-    pub(super) why: &'static str,
+    pub(super) why: Cow<'static, str>,
     pub(super) misses: Vec<Miss>,
 }
 
 impl Stop {
     pub(super) const fn new(defect: Defect, at: usize, why: &'static str) -> Self {
-        Self { defect, at, why, misses: Vec::new() }
+        Self { defect, at, why: Cow::Borrowed(why), misses: Vec::new() }
     }
 
     /// The same, for a reader of the text around this one.
@@ -317,7 +335,7 @@ impl Stop {
             defect: self.defect,
             position: Position::of(text, self.at),
             excerpt: excerpt(text, self.at),
-            reason: self.why.to_owned(),
+            reason: self.why.into_owned(),
             misses: self.misses,
         }
     }

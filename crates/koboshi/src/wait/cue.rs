@@ -149,15 +149,29 @@ pub(super) fn preposition_before(tokens: &Tokens<'_>, start: usize) -> Prepositi
             | "least" | "the" | "etwa" | "ca" | "environ" | "than" | "less" | "under" | "next" | "only"
             | "just" | "is" => {}
             "at" if tokens.word(at + 1) == "least" => {}
-            "in" | "dans" | "en" | "em" | "daqui" => return Preposition::In,
+            "in" | "dans" | "en" | "em" | "daqui" | "tra" | "fra" | "через" | "trong" | "dalam" | "za" =>
+            {
+                return Preposition::In;
+            }
+            // "over 5 minuten" looks ahead in Dutch; in English it compares.
+            "over" if (at.saturating_sub(4)..at).any(|at| tokens.word(at).starts_with("probe")) => {
+                return Preposition::In;
+            }
+            // "alle 17:10" in Italian; in German "alle 5 Minuten" is an interval.
+            "alle" if tokens.sign(at + 2) == Some(':') => return Preposition::At,
             "a" if before == "daqui" => return Preposition::In,
             "de" if before == "dentro" => return Preposition::In,
             "for" | "fur" | "pendant" | "durante" | "por" => return Preposition::For,
             "at" | "on" | "by" | "from" | "um" | "am" | "a" | "as" | "las" | "la" | "le" | "el" | "no"
-            | "ab" | "before" | "dia" => return Preposition::At,
-            "after" | "nach" | "apres" | "tras" | "apos" => return Preposition::After,
+            | "ab" | "before" | "dia" | "om" | "в" | "o" | "luc" | "pukul" => return Preposition::At,
+            "after" | "nach" | "apres" | "tras" | "apos" | "dopo" | "na" | "после" | "sau" | "setelah"
+            | "po" => {
+                return Preposition::After;
+            }
             "de" if before == "despues" => return Preposition::After,
-            "until" | "till" | "til" | "bis" | "hasta" | "ate" | "jusqu" => return Preposition::Until,
+            "until" | "till" | "til" | "bis" | "hasta" | "ate" | "jusqu" | "до" => {
+                return Preposition::Until;
+            }
             _ => return Preposition::None,
         }
     }
@@ -186,12 +200,15 @@ fn role_at(tokens: &Tokens<'_>, at: usize, is_length: bool) -> Role {
     }
     match word {
         "until" | "till" | "til" | "bis" | "hasta" | "jusqu" if is_validity(tokens, at) => Role::Denial,
-        "until" | "till" | "bis" | "hasta" | "ate" | "jusqu" => Role::Until,
+        "until" | "till" | "bis" | "hasta" | "ate" | "jusqu" | "до" => Role::Until,
         "dans" | "daqui" | "dentro" => ahead_role(tokens, at, is_length),
         _ if is_again(word) => Role::Again,
         "retry" | "reintente" | "reintenta" | "reintentar" => Role::Retry,
         "wait" | "warten" | "warte" | "attendez" | "attendre" | "patientez" | "patienter" | "espere"
-        | "espera" | "esperar" | "aguarde" | "aguardar" => Role::Wait,
+        | "espera" | "esperar" | "aguarde" | "aguardar" | "attendi" | "attendere" | "aspetta" | "wacht"
+        | "подождите" | "bekleyin" | "đợi" | "chờ" | "tunggu" | "poczekaj" | "odczekaj" => {
+            Role::Wait
+        }
         "retried" if tokens.word_before(at) == "be" => Role::Open,
         "back" if matches!(tokens.word_before(at), "come" | "check" | "be" | "get" | "came") => Role::Open,
         _ if is_open(word) => Role::Open,
@@ -357,6 +374,8 @@ fn verb_behind(tokens: &Tokens<'_>, start: usize, end: usize, opens_sentence: bo
                 let own = matches!(tokens.word(at + 1), "versucht") || says_will(tokens, start);
                 return if own { Verdict::Denied } else { Verdict::Wait { reset: false } };
             }
+            "deneyin" => return Verdict::Wait { reset: false },
+            "bekleyin" if at == end => return Verdict::Wait { reset: false },
             "noch" if tokens.word(at + 1) == "einmal" => return Verdict::Wait { reset: false },
             "zuruck" if sets_before(tokens, start) => return Verdict::Wait { reset: true },
             word if is_foreign_reset(word) => return Verdict::Wait { reset: true },
@@ -373,7 +392,9 @@ fn verb_behind(tokens: &Tokens<'_>, start: usize, end: usize, opens_sentence: bo
 }
 
 fn is_foreign_reset(word: &str) -> bool {
-    ["zuruckgesetzt", "reinitialis", "restablec", "redefini"].iter().any(|stem| word.starts_with(stem))
+    ["zuruckgesetzt", "reinitialis", "restablec", "redefini", "sıfırlan", "gereset"]
+        .iter()
+        .any(|stem| word.starts_with(stem))
 }
 
 fn says_will(tokens: &Tokens<'_>, start: usize) -> bool {

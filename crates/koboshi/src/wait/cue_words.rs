@@ -7,7 +7,9 @@
 pub(super) const AGAIN: &[&str] = &[
     "try", "versuchen", "versuche", "reessayez", "reessayer", "reessaie", "reessayiez", "revenez",
     "intentalo", "intentelo", "intente", "intenta", "intentarlo", "intentar", "vuelva", "vuelve", "tente",
-    "tenta", "tentar", "volte",
+    "tenta", "tentar", "volte", "riprova", "riprovare", "riprovate", "riprovi", "ritenta", "ritentare",
+    "probeer", "probeert", "повторите", "повторить", "попробуйте", "попробуй", "thử", "coba", "cobalah",
+    "ulangi", "sprobuj", "sprobowac",
 ];
 
 /// Say that a limit is lifted.
@@ -21,6 +23,8 @@ pub(super) const RESETS: &[&str] = &[
 /// Beginnings of words for a reset, in languages that inflect them.
 pub(super) const RESET_STEMS: &[&str] = &[
     "reinitialis", "restablec", "redefini", "zuruckgesetzt", "zurucksetz", "replenish", "renouvel", "renova",
+    "reimpost", "ripristin", "azzer", "gereset", "сброс", "сбрас", "обнулит", "sıfırlan", "direset",
+    "zresetow", "odnowi",
 ];
 
 /// Say that something is possible; a preposition must follow.
@@ -56,7 +60,8 @@ pub(super) const FILLERS: &[&str] = &[
     "window", "um", "am", "ab", "nach", "sie", "es", "bitte", "noch", "einmal", "nochmal", "erneut",
     "wieder", "sich", "etwa", "ca", "zum", "le", "la", "vers", "environ", "nouveau", "apres", "pendant",
     "se", "las", "el", "en", "de", "nuevo", "novamente", "despues", "tras", "as", "em", "apos", "no", "dia",
-    "mais", "sera", "wird", "werden", "por", "durante", "fur", "not", "earlier", "any", "b",
+    "mais", "sera", "opnieuw", "снова", "еще", "lại", "lagi", "ponownie", "только", "wird", "werden", "por",
+    "durante", "fur", "not", "earlier", "any", "b",
 ];
 
 /// After these, "for" is followed by how long access stays blocked.

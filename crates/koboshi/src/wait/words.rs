@@ -1,4 +1,4 @@
-//! The words for units, numbers, months and days in eight languages.
+//! The words for units, numbers, months and days in fifteen languages.
 //!
 //! Plain `match` tables: the compiler checks them for doubles, a reader can find a word with a text search,
 //! and adding a language is adding arms. Words come in folded by [`super::token`]: small letters, no accents.
@@ -47,22 +47,25 @@ pub(super) fn unit(word: &str) -> Option<Unit> {
         "us" | "usec" | "microsecond" | "microseconds" | "micros" => Unit::Micro,
         "ms" | "msec" | "msecs" | "milli" | "millis" | "millisecond" | "milliseconds" | "millisekunde"
         | "millisekunden" | "milliseconde" | "millisecondes" | "milisegundo" | "milisegundos"
-        | "milissegundo" | "milissegundos" | "毫秒" | "ミリ秒" | "밀리초" => Unit::Milli,
+        | "milissegundo" | "milissegundos" | "мс" | "毫秒" | "ミリ秒" | "밀리초" => Unit::Milli,
         "s" | "sec" | "secs" | "second" | "seconds" | "sek" | "sekunde" | "sekunden" | "seconde"
-        | "secondes" | "seg" | "segs" | "segundo" | "segundos" | "秒" | "秒間" | "秒钟" | "秒鐘" | "초"
-        | "초간" => Unit::Second,
-        "m" | "min" | "mins" | "minute" | "minutes" | "minuten" | "minuto" | "minutos" | "mn" | "分"
-        | "分間" | "分钟" | "分鐘" | "분" | "분간" => Unit::Minute,
+        | "secondes" | "seg" | "segs" | "segundo" | "segundos" | "secondo" | "secondi" | "seconden"
+        | "сек" | "секунд" | "секунды" | "секунду" | "saniye" | "giay" | "detik" | "sekund" | "sekundy"
+        | "sekundę" | "秒" | "秒間" | "秒钟" | "秒鐘" | "초" | "초간" => Unit::Second,
+        "m" | "min" | "mins" | "minute" | "minutes" | "minuten" | "minuto" | "minutos" | "mn" | "minuti"
+        | "minuut" | "мин" | "минут" | "минуты" | "минуту" | "dakika" | "phut" | "menit" | "minut"
+        | "minuty" | "minutę" | "分" | "分間" | "分钟" | "分鐘" | "분" | "분간" => Unit::Minute,
         "h" | "hr" | "hrs" | "hour" | "hours" | "std" | "stunde" | "stunden" | "heure" | "heures"
-        | "hora" | "horas" | "時間" | "小时" | "小時" | "个小时" | "個小時" | "時" | "时" | "시간" => {
-            Unit::Hour
-        }
-        "d" | "day" | "days" | "tag" | "tage" | "tagen" | "jour" | "jours" | "j" | "dia" | "dias" | "日"
-        | "日間" | "天" | "일" | "일간" => Unit::Day,
+        | "hora" | "horas" | "ora" | "ore" | "uur" | "час" | "часа" | "часов" | "saat" | "giờ" | "jam"
+        | "godz" | "godzin" | "godziny" | "godzinę" | "時間" | "小时" | "小時" | "个小时" | "個小時"
+        | "時" | "时" | "시간" => Unit::Hour,
+        "d" | "day" | "days" | "tag" | "tage" | "tagen" | "jour" | "jours" | "j" | "dia" | "dias"
+        | "giorno" | "giorni" | "dagen" | "день" | "дня" | "дней" | "gun" | "ngay" | "hari" | "dni"
+        | "日" | "日間" | "天" | "일" | "일간" => Unit::Day,
         "w" | "wk" | "wks" | "week" | "weeks" | "woche" | "wochen" | "semaine" | "semaines" | "semana"
-        | "semanas" | "週間" | "週" | "周" | "个星期" | "星期" | "주" | "주일" | "주간" => {
-            Unit::Week
-        }
+        | "semanas" | "settimana" | "settimane" | "weken" | "неделю" | "недели" | "недель" | "hafta"
+        | "tuần" | "minggu" | "tygodnie" | "週間" | "週" | "周" | "个星期" | "星期" | "주" | "주일"
+        | "주간" => Unit::Week,
         "month" | "months" | "monat" | "monate" | "monaten" | "mois" | "mes" | "meses" | "ヶ月" | "か月"
         | "个月" | "個月" | "개월" => Unit::Month,
         "year" | "years" | "jahr" | "jahre" | "jahren" | "an" | "ans" | "annee" | "annees" | "ano"
