@@ -356,7 +356,7 @@ pub(crate) fn responses_request(data: &[u8]) {
         }
     };
     assert!(request.opening().len() <= body.len());
-    let _ = (request.metadata("mode"), request.tools().count(), request.is_pinned());
+    let _ = (request.metadata("mode"), request.tools().count(), request.is_bound_to_provider());
     assert!(request.form().left.iter().all(|left| left.at.len() < 400));
     let none = responses::Rewrite::of(&request, &body).finish();
     assert_eq!(none.as_ptr(), body.as_ptr(), "no wish, no copy");

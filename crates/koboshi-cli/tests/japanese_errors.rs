@@ -62,6 +62,11 @@ fn errors_of_the_store() {
             "Redis のアドレスではありません",
         ),
         (
+            &["status", "--store", "postgres://user:hunter2@127.0.0.1:1/koboshi"],
+            "or name a file, or `memory`",
+            "ファイルまたは `memory` を指定してください",
+        ),
+        (
             &["status", "--store", "memory"],
             "only the gateway itself knows",
             "ゲートウェイのメモリにしかありません",

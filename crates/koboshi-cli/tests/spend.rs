@@ -456,6 +456,27 @@ fn little_is_left_is_said_once_before_nothing_is_left() {
 }
 
 #[test]
+fn a_budget_holds_for_a_model_as_relays_write_its_name() {
+    let upstream = Upstream::start();
+    let names = ["claude-opus-4-5", "anthropic/claude-opus-4.5", "anthropic/claude-3.5-haiku"];
+    for model in names {
+        upstream.set(model, |ask| play(&Ask { model: "ok", ..*ask }));
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = with_key(&upstream, &json!({"budget": {"day": 0.000_001}}), Path::new(""));
+        config["routes"]["one"] = json!([format!("one/{model}")]);
+        // The built-in prices count.
+        config.as_object_mut().unwrap().remove("models_file");
+        let config = write(folder.path(), "koboshi.yaml", &config.to_string());
+        let served = Served::start(&config, &folder.path().join("store.db"));
+        until(&format!("the budget is spent on {model}"), || {
+            let answer = ask(&mut Client::to(served.address), Dialect::Chat, "one", false, &[KEY]);
+            assert!([200, 429].contains(&answer.status), "{model}: {}", answer.text());
+            (answer.status == 429).then_some(())
+        });
+    }
+}
+
+#[test]
 fn tokens_without_a_known_price_are_unknown_and_spend_no_budget() {
     let upstream = Upstream::start();
     let folder = tempfile::tempdir().unwrap();

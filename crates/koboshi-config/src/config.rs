@@ -196,9 +196,8 @@ impl Default for StoreConfig {
     }
 }
 
-/// Where state is stored.
+/// Where state is stored. The command line matches all of them too: a place that it forgets must not become another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum StorePlace {
     /// In the file that the processes of one user share: `koboshi/koboshi.db` in `$XDG_STATE_HOME` or `~/.local/state`.
     Usual,
@@ -216,8 +215,43 @@ pub enum StorePlace {
 }
 
 impl StorePlace {
+    /// The text for the place in this process only.
+    pub const MEMORY: &str = "memory";
     /// The default prefix of keys in a shared server.
     pub const DEFAULT_PREFIX: &str = "koboshi:";
+
+    /// Whether several machines can share it.
+    #[must_use]
+    pub const fn is_shared_by_machines(&self) -> bool {
+        match self {
+            Self::Redis { .. } => true,
+            Self::Usual | Self::Memory | Self::File(_) => false,
+        }
+    }
+
+    /// The prefix of its keys, if it has any.
+    #[must_use]
+    pub fn prefix(&self) -> Option<&str> {
+        match self {
+            Self::Redis { prefix, .. } => Some(prefix.as_str()),
+            Self::Usual | Self::Memory | Self::File(_) => None,
+        }
+    }
+
+    /// The place that `--store` names: `memory`, an address with `://`, or a file. A text like an address is no file name, so that a mistyped
+    /// address does not create a file. None for the address of a server that is no store.
+    #[must_use]
+    pub fn named(text: &str) -> Option<Self> {
+        if text == Self::MEMORY {
+            return Some(Self::Memory);
+        }
+        let Some((scheme, _)) = text.split_once("://") else { return Some(Self::File(text.into())) };
+        let base = scheme.split_once('+').map_or(scheme, |(base, _)| base);
+        let (url, prefix) = (Secret::new(text.to_owned()), Self::DEFAULT_PREFIX.to_owned());
+        ["redis", "rediss", "valkey", "valkeys", "unix"]
+            .contains(&base)
+            .then_some(Self::Redis { url, prefix })
+    }
 }
 
 /// How much of the journal is kept; the limit that is reached first applies.

@@ -224,6 +224,49 @@ fn guard(error: &GuardPolicyError) -> InvalidKeys {
             above(&[&format!("guard.{}.limit", rule.name())], &[&format!("guard.{looser}")])
         }
         Error::Window => above(&["guard.alternating_errors.limit"], &["guard.window"]),
+        Error::OfTurn(rule, _) => InvalidKeys::Keys(vec![
+            format!("guard.tools.*.{}.limit", rule.name()),
+            format!("guard.tools.*.{}.action", rule.name()),
+        ]),
         _ => any_of("guard"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands in a block that begins with this text in the first column.
+    fn block<'s>(source: &'s str, begin: &str) -> &'s str {
+        let (_, rest) = source.split_once(begin).unwrap();
+        rest.split_once("\n}").unwrap().0
+    }
+
+    /// The errors may grow, so that the compiler does not ask for their keys; then any key of the section would be reported.
+    #[test]
+    fn every_policy_error_names_its_keys() {
+        let own = include_str!("policy.rs");
+        for (source, error, reader) in [
+            (include_str!("../../koboshi/src/backoff.rs"), "BackoffError", "backoff"),
+            (include_str!("../../koboshi/src/breaker/policy.rs"), "BreakerPolicyError", "breaker"),
+            (include_str!("../../koboshi/src/gate/policy.rs"), "GatePolicyError", "gate"),
+            (include_str!("../../koboshi/src/cooldown/policy.rs"), "CooldownPolicyError", "cooldown"),
+            (include_str!("../../koboshi/src/guard/policy.rs"), "GuardPolicyError", "guard"),
+        ] {
+            let reader = block(own, &format!("\nfn {reader}("));
+            let variants: Vec<&str> = block(source, &format!("pub enum {error} {{"))
+                .lines()
+                .filter_map(|line| line.strip_prefix("    ")?.split(['(', ',', ' ']).next())
+                .filter(|word| word.starts_with(|letter: char| letter.is_ascii_uppercase()))
+                .collect();
+            assert!(variants.len() >= 3, "{error}: {variants:?}");
+            let words: Vec<_> = reader.split(|letter: char| !letter.is_ascii_alphanumeric()).collect();
+            for variant in variants {
+                assert!(words.contains(&variant), "{error}::{variant} names no key");
+            }
+            for path in reader.split('"').skip(1).step_by(2).filter(|path| path.contains('.')) {
+                assert!(path.contains('{') || Key::find(path).is_some(), "{path} is no key");
+            }
+        }
     }
 }

@@ -3,6 +3,8 @@
 //! The gateway takes them from the environment, [`init`](crate::init) offers them, the import of LiteLLM's files translates to them, and the
 //! hints of `check` name their addresses.
 
+use std::net::{IpAddr, SocketAddr};
+
 use crate::provider::ProviderKind;
 
 /// A provider that needs no description.
@@ -113,9 +115,144 @@ pub(crate) fn path_at(host: &str) -> Option<&'static str> {
     })
 }
 
+/// An address of the environment as a `base_url`. Vendors' own programs append a path to what such a variable holds, which a `base_url` has
+/// already; those of OpenAI append none.
+#[must_use]
+pub fn base_url(kind: ProviderKind, written: &str) -> String {
+    let bare = written.trim().trim_end_matches('/');
+    match kind {
+        ProviderKind::Ollama => ollama_url(bare),
+        ProviderKind::Anthropic if !bare.ends_with("/v1") => format!("{bare}/v1"),
+        ProviderKind::Gemini if !bare.ends_with("/v1beta") && !bare.ends_with("/v1") => {
+            format!("{bare}/v1beta")
+        }
+        ProviderKind::Azure => {
+            let bare = bare.strip_suffix("/v1").unwrap_or(bare);
+            bare.strip_suffix("/openai").unwrap_or(bare).to_owned()
+        }
+        _ => bare.to_owned(),
+    }
+}
+
+/// `OLLAMA_HOST` may be a bare host, a host with a port or a URL.
+fn ollama_url(host: &str) -> String {
+    let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
+    let rest = rest.replace("0.0.0.0", "127.0.0.1");
+    let port = if rest.contains(':') { "" } else { ":11434" };
+    format!("{scheme}://{rest}{port}/v1")
+}
+
+/// Whether a `base_url` is this listen address: variables that point programs at the gateway may be set for the gateway too.
+#[must_use]
+pub fn leads_to(base_url: &str, listen: SocketAddr) -> bool {
+    let Some((host, port)) = host_and_port(base_url) else { return false };
+    let ip: Option<IpAddr> = host.parse().ok();
+    let is_loopback = host == "localhost" || ip.is_some_and(|ip| ip.is_loopback());
+    let is_local = is_loopback && (listen.ip().is_loopback() || listen.ip().is_unspecified());
+    port == listen.port() && (is_local || ip == Some(listen.ip()))
+}
+
+fn host_and_port(url: &str) -> Option<(&str, u16)> {
+    let (scheme, rest) = url.split_once("://")?;
+    let usual = match scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (host, port) = rest.split_once(']')?;
+            (host, port.strip_prefix(':'))
+        }
+        None => authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
+    };
+    Some((host, port.map_or(Some(usual), |port| port.parse().ok())?))
+}
+
 impl WellKnown {
     /// Its address, where a file must write it.
     pub(crate) const fn written_address(&self) -> Option<&'static str> {
         if self.is_implied { None } else { Some(self.base_url) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::init::OFFERS;
+    use crate::litellm;
+
+    /// The part of a page between two texts.
+    fn part<'p>(page: &'p str, from: &str, to: &str) -> &'p str {
+        let (_, rest) = page.split_once(from).unwrap();
+        rest.split_once(to).unwrap().0
+    }
+
+    #[test]
+    fn every_provider_is_offered_translated_and_on_the_pages() {
+        let example = include_str!("../../../examples/koboshi.yaml");
+        let example = part(example, "# LLM providers. Without any:", "as far as their keys");
+        let example: Vec<_> = example.split(|letter: char| !letter.is_alphanumeric()).collect();
+        let config = include_str!("../../../docs/config.md");
+        let config = part(config, "Without `providers`, chains may name", "`sim`");
+        let gateway = include_str!("../../../docs/gateway.md");
+        let gateway = part(gateway, "**Without a config file**", "\n\n");
+        for known in WELL_KNOWN {
+            let name = known.name;
+            assert!(
+                OFFERS.iter().any(|offer| offer.name == name),
+                "{name}: `koboshi init` does not offer it"
+            );
+            assert!(litellm::names().any(|one| one == name), "{name}: LiteLLM's name for it is missing");
+            assert!(example.contains(&name), "{name} is not in examples/koboshi.yaml");
+            assert!(config.contains(&format!("`{name}`")), "{name} is not in docs/config.md");
+            let variables: Vec<_> = known.keys.iter().chain(known.addresses).collect();
+            let is_shown = variables.iter().all(|variable| gateway.contains(&format!("`{variable}`")));
+            assert!(is_shown, "{variables:?} are not in docs/gateway.md");
+            let has_variables = !variables.is_empty() || known.kind == ProviderKind::Vertex;
+            assert!(has_variables, "{name} cannot be in the environment");
+        }
+    }
+
+    #[test]
+    fn addresses_are_read_as_their_vendors_write_them() {
+        for (kind, written, wanted) in [
+            (ProviderKind::Openai, " https://h ", "https://h"),
+            (ProviderKind::Openai, "https://h/v1/", "https://h/v1"),
+            (ProviderKind::Anthropic, "https://h/", "https://h/v1"),
+            (ProviderKind::Anthropic, "https://h/x", "https://h/x/v1"),
+            (ProviderKind::Anthropic, "https://h/x/v1", "https://h/x/v1"),
+            (ProviderKind::Gemini, "https://h", "https://h/v1beta"),
+            (ProviderKind::Gemini, "https://h/v1beta/", "https://h/v1beta"),
+            (ProviderKind::Azure, "https://r.x/", "https://r.x"),
+            (ProviderKind::Azure, "https://r.x/openai/v1/", "https://r.x"),
+            (ProviderKind::Ollama, "localhost", "http://localhost:11434/v1"),
+            (ProviderKind::Ollama, "0.0.0.0:8080", "http://127.0.0.1:8080/v1"),
+            (ProviderKind::Ollama, "https://box.example:443/", "https://box.example:443/v1"),
+        ] {
+            assert_eq!(base_url(kind, written), wanted, "{kind:?} {written}");
+        }
+    }
+
+    #[test]
+    fn our_own_address_is_known_in_every_spelling() {
+        let listen = |text: &str| text.parse::<SocketAddr>().unwrap();
+        for own in [
+            "http://127.0.0.1:4141", "http://localhost:4141/v1", "http://[::1]:4141/",
+            "https://127.0.0.1:4141",
+        ] {
+            assert!(
+                leads_to(own, listen("127.0.0.1:4141")) && leads_to(own, listen("0.0.0.0:4141")),
+                "{own}"
+            );
+            assert!(!leads_to(own, listen("127.0.0.1:4142")), "{own}");
+        }
+        assert!(leads_to("https://10.0.0.7/v1", listen("10.0.0.7:443")));
+        for other in
+            ["http://10.0.0.7:4141", "http://llm.example:4141", "http://127.0.0.1", "127.0.0.1:4141", ""]
+        {
+            assert!(!leads_to(other, listen("127.0.0.1:4141")), "{other}");
+        }
     }
 }

@@ -101,6 +101,29 @@ fn paths_are_relative_to_the_file_and_variables_are_filled_in() {
 }
 
 #[test]
+fn a_text_names_a_place_and_a_place_says_who_shares_it() {
+    for (text, is_shared) in [
+        ("memory", false),
+        ("./memory", false),
+        ("/var/lib/koboshi.db", false),
+        ("redis://host", true),
+        ("valkeys+cluster://a,b", true),
+        ("unix:///run/redis.sock", true),
+    ] {
+        let place = StorePlace::named(text).unwrap();
+        assert_eq!(
+            (place.is_shared_by_machines(), place.prefix().is_some()),
+            (is_shared, is_shared),
+            "{text}"
+        );
+    }
+    assert!(!StorePlace::Usual.is_shared_by_machines() && StorePlace::Usual.prefix().is_none());
+    for other in ["postgres://host/db", "http://host", "redis2://host", "://"] {
+        assert_eq!(StorePlace::named(other), None, "{other}: no file has such a name");
+    }
+}
+
+#[test]
 fn all_problems_are_said_at_once_in_the_order_of_the_file() {
     let found = places("retry:\n  max_attemps: 1\n  initial_delay: 5\ngate: {max_queue: x}\nretry: {}\n");
     let wanted = [

@@ -687,6 +687,14 @@ fn the_schema_marks_old_names_as_deprecated() {
     assert_eq!(serve["first_byte_hold"].get("deprecated"), None);
 }
 
+/// A fact that a models file may state can be set in koboshi.yaml too.
+#[test]
+fn every_fact_of_models_has_a_key() {
+    for fact in koboshi::models::Facts::KEYS {
+        assert!(Key::find(&format!("models.*.{fact}")).is_some(), "models.*.{fact}");
+    }
+}
+
 // ===== The page =====
 
 fn row(key: &Key) -> String {

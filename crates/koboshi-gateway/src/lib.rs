@@ -11,7 +11,7 @@
 //! The rooms depend on each other in one direction, which `crates/koboshi-cli/tests/architecture.rs` keeps:
 //! server → edge → session → admin → request → degrade → stream → reply → attempt → shared → route → observe → http.
 //!
-//! One request is one future (`http::response_future`) on one core; it never waits for disk or for another core. The core crate
+//! One request is one future (`http::response_future`) on one core; it never waits for disk or for another core. The library (`koboshi`)
 //! decides; this crate has the sockets, the clock and the order of the decisions. What all cores share is `shared::state`.
 //!
 //! Start it with [`Gateway::start`].

@@ -446,6 +446,33 @@ fn lesser_answers_come_in_order_cache_then_simple_then_prepared() {
     assert_lesser(&stage.ask(&other), "static");
 }
 
+/// What is said about the fault is what was done: a request that may get a lesser answer was not given up.
+#[test]
+fn the_remedy_is_to_degrade_as_long_as_a_source_is_left() {
+    let file = answers(&format!("{ANSWERS}{LAST}"));
+    let path = file.path().to_owned();
+    for (cache, simple, has_texts, wanted) in [
+        (CacheMode::Off, None, false, "stop"),
+        (CacheMode::Fallback, None, false, "degrade"),
+        (CacheMode::Off, Some("two/ok"), false, "degrade"),
+        (CacheMode::Off, None, true, "degrade"),
+        // The simpler model fails too: what is behind it decides.
+        (CacheMode::Off, Some("two/auth-401"), false, "stop"),
+        (CacheMode::Off, Some("two/auth-401"), true, "degrade"),
+    ] {
+        let stage = Stage::with(&["one/auth-401"], |config| {
+            config.degrade.cache = cache;
+            config.degrade.simple_model = simple.map(str::to_owned);
+            config.degrade.answers_file = has_texts.then(|| path.clone());
+        });
+        stage.ask(&chat(false));
+        let metrics = stage.get("/metrics").text();
+        let has = |remedy: &str| metrics.contains(&format!("koboshi_remedies_total{{kind=\"{remedy}\"}}"));
+        let found = if has("stop") { "stop" } else { "degrade" };
+        assert_eq!((found, has("elsewhere")), (wanted, false), "{cache:?} {simple:?} {has_texts}: {metrics}");
+    }
+}
+
 #[test]
 fn a_lesser_answer_comes_inside_a_stream_that_was_kept_open() {
     let file = answers(&format!("{ANSWERS}{LAST}"));

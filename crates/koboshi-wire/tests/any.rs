@@ -151,7 +151,10 @@ fn every_dialect_says_the_same_of_a_request() {
         assert_eq!(request.dialect(), dialect);
         assert_eq!((request.model(), request.stream(), request.turn()), ("m", true, 1), "{dialect:?}");
         assert_eq!(request.last_user_text().as_deref(), Some("Weather in Kyoto?"), "{dialect:?}");
-        assert!(request.is_in_a_loop() && request.goes_on() && request.has_tools(), "{dialect:?}");
+        assert!(
+            request.ends_with_tool_result() && request.has_earlier_answer() && request.has_tools(),
+            "{dialect:?}"
+        );
         let calls = request.calls();
         assert_eq!((calls.len(), &*calls[0].tool, &*calls[0].output), (1, "weather", "sunny"), "{dialect:?}");
         let tools = request.tools();

@@ -320,7 +320,7 @@ proptest! {
         prop_assert_eq!(&written.left, &[]);
         let request = ResponsesRequest::parse(&written.body).unwrap();
         prop_assert_eq!(format!("{:?}", request.form()), format!("{form:?}"));
-        prop_assert!(!request.is_pinned());
+        prop_assert!(!request.is_bound_to_provider());
         // And once more, to the byte.
         prop_assert_eq!(body::write(request.form(), common::facts(&request.form().model)).body, written.body.clone());
     }

@@ -67,7 +67,10 @@ fn codex() -> Value {
 fn codex_is_understood() {
     with(&codex(), |request| {
         let form = request.form();
-        assert_eq!((request.model(), request.stream(), request.is_pinned()), ("gpt-5.1-codex", true, false));
+        assert_eq!(
+            (request.model(), request.stream(), request.is_bound_to_provider()),
+            ("gpt-5.1-codex", true, false)
+        );
         assert_eq!(form.system, ["<permissions>"]);
         let roles: Vec<_> = form.turns.iter().map(|turn| turn.role).collect();
         assert_eq!(roles, [Role::User, Role::User, Role::Assistant, Role::User]);
@@ -158,15 +161,15 @@ fn stored_conversations_stay_where_they_are() {
     {
         let body = json!({"model": "m", "input": "x", field: value});
         with(&body, |request| {
-            assert!(request.is_pinned());
+            assert!(request.is_bound_to_provider());
             assert_eq!(left(request.form()).1, [("needs_server_state", field.to_owned())]);
         });
     }
     let reference = json!({"model": "m", "input": [{"type": "item_reference", "id": "msg_1"}]});
-    with(&reference, |request| assert!(request.is_pinned()));
+    with(&reference, |request| assert!(request.is_bound_to_provider()));
     let plain = json!({"model": "m", "input": "x", "previous_response_id": null, "background": false, "store": false, "truncation": "disabled"});
     with(&plain, |request| {
-        assert!(!request.is_pinned());
+        assert!(!request.is_bound_to_provider());
         assert_eq!(request.form().left, []);
     });
 }

@@ -40,9 +40,6 @@ pub(crate) use spend::run as spend;
 pub(crate) use status::run as status;
 pub(crate) use top::run as top;
 
-/// The `--store` that cannot be shared.
-const MEMORY: &str = "memory";
-
 /// Why agents and their commands need another store.
 const RUNS_NEED_STORE: Words = words(
     "the store is `memory` (by `store: memory` in the config, or by --store), which is gone with its process: agents need a file or Redis. Name one with --store, such as `--store koboshi.db`",
@@ -152,13 +149,13 @@ pub(crate) fn reach(asked: Option<&str>, config: &Config) -> Reach {
 /// Whether a restart forgets the store.
 pub(crate) fn is_memory(asked: Option<&str>, config: &Config) -> bool {
     let asked = asked.filter(|asked| !asked.is_empty());
-    asked.map_or(config.store.place == StorePlace::Memory, |asked| asked == MEMORY)
+    place_of(asked, config).is_ok_and(|place| place == StorePlace::Memory)
 }
 
 /// Whether several machines may use the store.
 pub(crate) fn is_fleet(asked: Option<&str>, config: &Config) -> bool {
     let asked = asked.filter(|asked| !asked.is_empty());
-    matches!(find(asked, config), Ok(Where::Redis { .. }))
+    place_of(asked, config).is_ok_and(|place| place.is_shared_by_machines())
 }
 
 /// The store of agents, and the folder of their runs.
@@ -248,16 +245,11 @@ enum Where {
 }
 
 fn find(asked: Option<&str>, config: &Config) -> Result<Where, Failure> {
-    let configured = &config.store.place;
-    Ok(match (asked, configured) {
-        (Some(asked), configured) if is_redis(asked) => {
-            let prefix = match configured {
-                StorePlace::Redis { prefix, .. } => prefix.as_str(),
-                _ => StorePlace::DEFAULT_PREFIX,
-            };
-            Where::Redis { url: asked.to_owned(), prefix: prefix.to_owned() }
-        }
-        (Some(MEMORY), _) | (None, StorePlace::Memory) => {
+    Ok(match place_of(asked, config)? {
+        StorePlace::Usual => Where::File(usual_file()?),
+        StorePlace::File(path) => Where::File(path),
+        StorePlace::Redis { url, prefix } => Where::Redis { url: url.expose().to_owned(), prefix },
+        StorePlace::Memory => {
             let url = url_of(config);
             return Err(Failure::of(Text::new(
                 format!(
@@ -268,13 +260,33 @@ fn find(asked: Option<&str>, config: &Config) -> Result<Where, Failure> {
                 ),
             )));
         }
-        (Some(asked), _) => Where::File(PathBuf::from(asked)),
-        (None, StorePlace::File(path)) => Where::File(path.clone()),
-        (None, StorePlace::Redis { url, prefix }) => {
-            Where::Redis { url: url.expose().to_owned(), prefix: prefix.clone() }
-        }
-        (None, _) => Where::File(usual_file()?),
     })
+}
+
+/// The place of the store: the one that `--store` names, with the prefix of the config, else that of the config.
+fn place_of(asked: Option<&str>, config: &Config) -> Result<StorePlace, Failure> {
+    let configured = &config.store.place;
+    let Some(asked) = asked else { return Ok(configured.clone()) };
+    let Some(mut place) = StorePlace::named(asked) else { return Err(no_store(asked)) };
+    if let (StorePlace::Redis { prefix, .. }, Some(configured)) = (&mut place, configured.prefix()) {
+        configured.clone_into(prefix);
+    }
+    Ok(place)
+}
+
+/// The scheme is repeated and nothing else: an address may hold a password.
+fn no_store(asked: &str) -> Failure {
+    let scheme = asked.split_once("://").map_or("", |(scheme, _)| scheme);
+    let is_scheme = scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    let scheme = if is_scheme { scheme } else { "" };
+    Failure::of(Text::new(
+        format!(
+            "--store (or KOBOSHI_STORE) is {scheme}://…: it is no address of a Redis or Valkey server. Write redis://host:6379/0, rediss:// for TLS, unix:///path, redis+sentinel://host,host/name or redis+cluster://host,host; or name a file, or `memory`"
+        ),
+        format!(
+            "--store（または KOBOSHI_STORE）の {scheme}://… は、Redis のアドレスではありません。redis://host:6379/0（TLS なら rediss://）、unix:///path、redis+sentinel://host,host/name、redis+cluster://host,host のいずれかの形で書くか、ファイルまたは `memory` を指定してください"
+        ),
+    ))
 }
 
 /// The address of the gateway of a config, for a caller on its machine.
@@ -286,11 +298,6 @@ fn url_of(config: &Config) -> String {
         _ => {}
     }
     format!("{}://{listen}", config.serve.scheme())
-}
-
-fn is_redis(place: &str) -> bool {
-    // A text like an address is no file name, so that a mistyped address does not create a file.
-    place.contains("://")
 }
 
 /// The file that the processes of one user share: `koboshi/koboshi.db` in `$XDG_STATE_HOME` or `~/.local/state`.

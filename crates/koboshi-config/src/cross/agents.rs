@@ -137,7 +137,7 @@ impl Of<'_> {
                 words("write `any`, or the host names", "`any` か、ホスト名だけのどちらかにしてください");
             return Some(self.problem(given, message, hint.into()));
         }
-        if self.walk.failed("store.redis", "") || matches!(config.store.place, StorePlace::Redis { .. }) {
+        if self.walk.failed("store.redis", "") || config.store.place.is_shared_by_machines() {
             return None;
         }
         // `--store` and `KOBOSHI_STORE` may name another store than the file does.

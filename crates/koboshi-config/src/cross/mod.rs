@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use crate::at::At;
 use crate::check::{MAX_PROBLEMS, Problem};
-use crate::config::{Config, Language, StorePlace};
+use crate::config::{Config, Language};
 use crate::gateway::{SIM, open_to_others};
 use crate::load::Mistake;
 use crate::near::nearest;
@@ -122,7 +122,7 @@ fn contradictions(walk: &Walk<'_>) -> Vec<Problem> {
 
 fn prefix_without_server(config: &Config, walk: &Walk<'_>) -> Option<Problem> {
     let prefix = walk.given("store.prefix", "")?;
-    if matches!(config.store.place, StorePlace::Redis { .. }) || walk.failed("store.redis", "") {
+    if config.store.place.prefix().is_some() || walk.failed("store.redis", "") {
         return None;
     }
     let message = words(

@@ -1,5 +1,6 @@
 //! Providers that a first file may have: the variable that holds their key, and the model that stands in for others.
 
+use crate::config::Config;
 use crate::gateway::ProviderKind;
 use crate::well_known::{self, WellKnown};
 
@@ -89,30 +90,12 @@ pub const OFFERS: &[Offer] = &[
 
 /// An address of the environment as the file writes it; none if it is the default, leads back to the gateway, or cannot be used.
 pub(super) fn address(kind: ProviderKind, written: &str) -> Option<String> {
-    let bare = written.trim().trim_end_matches('/');
-    let (scheme, rest) = bare.split_once("://").unwrap_or(("http", bare));
-    let own = ["127.0.0.1:4141", "localhost:4141", "[::1]:4141"].iter().any(|own| rest.starts_with(own));
-    let usable =
-        !rest.is_empty() && rest.chars().all(|c| c.is_ascii_alphanumeric() || "._~:/-[]".contains(c));
-    if own || !usable || !(scheme == "http" || scheme == "https") {
-        return None;
-    }
-    let has_path = rest.contains('/');
-    let address = match kind {
-        ProviderKind::Ollama => {
-            let rest = rest.replace("0.0.0.0", "127.0.0.1");
-            let port = if rest.contains(':') { "" } else { ":11434" };
-            format!("{scheme}://{rest}{port}/v1")
-        }
-        ProviderKind::Anthropic | ProviderKind::Openai if !has_path => format!("{scheme}://{rest}/v1"),
-        ProviderKind::Gemini if !has_path => format!("{scheme}://{rest}/v1beta"),
-        // The variable is used: every user has another one.
-        ProviderKind::Azure => {
-            let bare = rest.strip_suffix("/v1").unwrap_or(rest);
-            let bare = bare.strip_suffix("/openai").unwrap_or(bare);
-            return (bare != rest).then(|| format!("{scheme}://{bare}"));
-        }
-        _ => format!("{scheme}://{rest}"),
-    };
-    Some(address)
+    let address = well_known::base_url(kind, written);
+    let (scheme, rest) = address.split_once("://")?;
+    let is_plain = rest.chars().all(|c| c.is_ascii_alphanumeric() || "._~:/-[]".contains(c));
+    let is_usable = !rest.is_empty() && is_plain && matches!(scheme, "http" | "https");
+    // The variable is used where it is an address already: every user has another one.
+    let is_variable = kind == ProviderKind::Azure && address == written.trim().trim_end_matches('/');
+    let leads_back = well_known::leads_to(&address, Config::default().serve.listen);
+    (is_usable && !is_variable && !leads_back).then_some(address)
 }

@@ -132,6 +132,11 @@ fn other_addresses_are_taken_over_and_our_own_is_not() {
     };
     assert_eq!(with("openai", "https://llm.example/v1/").as_deref(), Some("https://llm.example/v1"));
     assert_eq!(with("anthropic", "https://llm.example").as_deref(), Some("https://llm.example/v1"));
+    assert_eq!(
+        with("openai", "https://llm.example").as_deref(),
+        Some("https://llm.example"),
+        "as it was written"
+    );
     assert_eq!(with("openai", "http://127.0.0.1:4141/v1"), None);
     assert_eq!(with("openai", "http://user:pw@host/v1"), None, "a password is no part of a file");
 }

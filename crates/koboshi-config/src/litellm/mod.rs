@@ -31,6 +31,8 @@ use crate::tree;
 use crate::words::{Text, text, words};
 
 pub use note::{Level, Note};
+#[cfg(test)]
+pub(crate) use vendors::names;
 
 /// The result of a translation.
 #[derive(Debug, Clone)]

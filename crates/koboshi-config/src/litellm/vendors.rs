@@ -80,6 +80,12 @@ const OTHERS: &[&str] = &[
     "dashscope", "volcengine", "codestral", "friendliai", "galadriel", "baseten", "anyscale", "empower",
 ];
 
+/// Our names of the providers that it has.
+#[cfg(test)]
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    VENDORS.iter().map(|vendor| vendor.name)
+}
+
 /// Splits a `model` into the vendor and the model's own name.
 pub(super) fn of(model: &str, stated: Option<&str>) -> Result<(Vendor, String), Words> {
     let find = |prefix: &str| VENDORS.iter().find(|vendor| vendor.prefix == prefix).copied();

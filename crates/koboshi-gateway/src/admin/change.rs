@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use super::targets::{RestView, TargetList, known, rest_view, view};
 use super::{AdminRequest, REDACTOR};
 use crate::admin::known::Meaning;
-use crate::attempt::learn::in_seconds;
+use crate::attempt::learn::shown_utc;
 use crate::reply::refusal::Refusal;
 use crate::route::target::Target;
 use crate::shared::state::SharedState;
@@ -208,7 +208,7 @@ fn cool(request: &AdminRequest<'_>, key: &ScopeKey, until: Timestamp, reason: &s
         request,
         key,
         "cool",
-        format!("{key} was put into cooldown until {} by an operator{why}", in_seconds(until)),
+        format!("{key} was put into cooldown until {} by an operator{why}", shown_utc(until)),
     );
 }
 

@@ -106,7 +106,7 @@ impl TargetFailure {
 impl Journey<'_> {
     /// Ends the journey with this fault.
     pub(crate) fn give_up(&mut self, mut fault: Box<Fault>) -> JourneyEnd {
-        self.name_deadline(&mut fault, self.core.state.now());
+        self.mark_deadline(&mut fault, self.core.state.now());
         JourneyEnd::after(fault, self.call.failures().to_vec())
     }
 
@@ -122,7 +122,7 @@ impl Journey<'_> {
     /// Ends the journey after an attempt that failed before the client got any content.
     pub(crate) fn give_up_before_content(&mut self, mut fault: Box<Fault>) -> JourneyEnd {
         let now = self.core.state.now();
-        self.name_deadline(&mut fault, now);
+        self.mark_deadline(&mut fault, now);
         let failed = self.call.failures().to_vec();
         self.failure_after(fault, failed, now)
     }

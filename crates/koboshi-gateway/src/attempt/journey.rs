@@ -1,6 +1,6 @@
 //! One request over its chain of targets: cooldown → gate → breaker permit → send → classify → remedy.
 //!
-//! The core decides ([`Call`], `remedy`); this module calls it in order, and sleeps, sends and records in between. A journey continues after
+//! The library decides ([`Call`], `remedy`); this module calls it in order, and sleeps, sends and records in between. A journey continues after
 //! an answer has begun: a stream that breaks is one more failed attempt.
 
 use std::future::Future;
@@ -186,11 +186,11 @@ impl<'j> Journey<'j> {
         shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Option<Bytes>,
     ) -> impl Future<Output = Result<Box<OpenAttempt>, JourneyEnd>> {
-        self.open_resuming(shape, make, false)
+        self.begin_answer(shape, make, false)
     }
 
     /// As `open`, but gives targets that support it the beginning of the answer. A target that refuses it is asked again without.
-    pub(crate) async fn open_resuming(
+    pub(crate) async fn begin_answer(
         &mut self,
         shape: &Shape,
         make: &mut dyn FnMut(&Target) -> Option<Bytes>,
@@ -235,7 +235,7 @@ impl<'j> Journey<'j> {
             };
             // A rest that ended during the wait at the gate has a first request too.
             let first = match turn {
-                Turn::Free if self.is_behind(&target, Duration::ZERO) => continue,
+                Turn::Free if self.must_wait_longer_than(&target, Duration::ZERO) => continue,
                 Turn::Free | Turn::Following => None,
                 Turn::First(first) => Some(first),
             };
@@ -265,7 +265,8 @@ impl<'j> Journey<'j> {
                         learn::from_headers(&self.core.state, &open.target, &open.head);
                         return Ok(open);
                     }
-                    let (open, mut fault) = Box::pin(self.refusal(open, status.as_u16())).await;
+                    let (open, mut fault) =
+                        Box::pin(self.classify_failed_answer(open, status.as_u16())).await;
                     if let (Credential::Token(token), Some(issued)) = (&open.target.credential, &issued) {
                         fault = token.judge(issued, fault);
                     }
@@ -374,7 +375,7 @@ impl<'j> Journey<'j> {
     }
 
     /// Marks a timeout at the deadline of the request with whose deadline it was; returns whether it was one.
-    pub(super) fn name_deadline(&self, fault: &mut Fault, now: Moment) -> bool {
+    pub(super) fn mark_deadline(&self, fault: &mut Fault, now: Moment) -> bool {
         let is_deadline = fault.kind == Kind::Timeout && now >= self.context.deadline;
         if is_deadline {
             fault.sub = Some(self.context.deadline_sub());
@@ -398,7 +399,7 @@ impl<'j> Journey<'j> {
             if let Some(unavailable) = Unavailable::of(&self.core.state, target, now) {
                 self.call.bar(place);
                 self.skipped.push((place, unavailable));
-            } else if self.is_behind(target, SHORT_WAIT) {
+            } else if self.must_wait_longer_than(target, SHORT_WAIT) {
                 self.call.defer(place);
             }
         }
@@ -423,7 +424,7 @@ impl<'j> Journey<'j> {
     }
 
     /// Whether other requests go before this one after a rest of the target, for longer than this.
-    fn is_behind(&self, target: &Target, within: Duration) -> bool {
+    fn must_wait_longer_than(&self, target: &Target, within: Duration) -> bool {
         let reopenings = &self.core.state.reopenings;
         reopenings.concern(&target.scopes)
             && !reopenings.would_go(&target.scopes, &reopenings::policy(&self.plan.config), within)
@@ -487,9 +488,9 @@ impl<'j> Journey<'j> {
         let now = state.now();
         let mut fault = fault;
         // Neither a client that could not wait nor a target in cooldown is evidence against the target.
-        let impatient = self.name_deadline(&mut fault, now);
+        let hit_deadline = self.mark_deadline(&mut fault, now);
         let original = fault.clone();
-        if impatient
+        if hit_deadline
             || !self.counts_against_health
             || learn::is_covered_by_cooldown(state, self.plan, target, &fault)
         {

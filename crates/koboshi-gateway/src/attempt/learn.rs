@@ -211,7 +211,7 @@ fn apply_cooldown(
                 _ => None,
             });
             let text = match until {
-                Some(until) => format!("{key}: in cooldown until {}", in_seconds(until)),
+                Some(until) => format!("{key}: in cooldown until {}", shown_utc(until)),
                 None => {
                     let flags = &state.operator.flags;
                     format!("{key}: parked, resume it with: koboshi resume {key}{flags}")
@@ -239,7 +239,7 @@ fn out_of_use(state: &SharedState, key: Option<&ScopeKey>, fault: &Fault, until:
     let Some(key) = key.filter(|_| until > wall) else { return };
     state.ledger.update_cooldown(key, |cooldown| cooldown.rest_until(fault, until, wall));
     state.reopenings.watch(RecordKind::Cooldown, key);
-    let text = format!("{key}: in cooldown until {}", in_seconds(until));
+    let text = format!("{key}: in cooldown until {}", shown_utc(until));
     state.note(EntryKind::Cooldown, fault.kind.name(), Some(key), text, json!({"until": until}));
 }
 
@@ -252,7 +252,7 @@ fn limit_of(fault: &Fault) -> Limit {
 }
 
 /// A time for people, in whole seconds.
-pub(crate) fn in_seconds(time: Timestamp) -> String {
+pub(crate) fn shown_utc(time: Timestamp) -> String {
     time.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 

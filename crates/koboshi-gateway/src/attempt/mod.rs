@@ -113,7 +113,7 @@ impl Journey<'_> {
         let total = start + target.timers.total.min(left);
         let first = if shape.streams { target.timers.first_token } else { target.timers.unary };
         let limits = Limits { first: (start + first).min(total), idle: target.timers.idle, total };
-        let (interface, path) = target.asks(shape.interface, shape.streams);
+        let (interface, path) = target.interface_and_path(shape.interface, shape.streams);
         let rehearsed = self.core.upstream.rehearses().then(|| Box::new(target.rehearsed()));
         let destination = match (&target.provider.origin, path, &rehearsed) {
             (Some(_), None, _) => return Err((not_served(), wall)),
@@ -171,14 +171,14 @@ impl Journey<'_> {
     }
 
     /// Reads and classifies an answer that is no success.
-    pub(crate) async fn refusal(
+    pub(crate) async fn classify_failed_answer(
         &mut self,
         mut open: Box<OpenAttempt>,
         status: u16,
     ) -> (Box<OpenAttempt>, Box<Fault>) {
         let text = read_error(&mut open, Bytes::new()).await;
         let client = self.context.dialect;
-        let is_native = open.target.to(client).dialect == client;
+        let is_native = open.target.traits_for(client).dialect == client;
         self.fields = ErrorFields::of(&text, open.place).filter(|_| is_native).map(Box::new);
         let fault = self.classify(&open.head, status, &text, false);
         (open, fault.unwrap_or_else(|| unknown(status)))
@@ -256,10 +256,10 @@ impl ErrorFields {
 /// Whether a text is what relays write in place of an answer: an error in JSON. A model's own words are never evidence, whatever they say.
 fn is_error_object(text: &str) -> bool {
     let text = text.trim();
-    let named = |text: Map<String, Value>| {
-        ["error", "errors", "message", "code", "detail"].iter().any(|name| text.contains_key(*name))
+    let has_error_field = |fields: Map<String, Value>| {
+        ["error", "errors", "message", "code", "detail"].iter().any(|name| fields.contains_key(*name))
     };
-    text.len() <= MAX_REASON && text.starts_with('{') && serde_json::from_str(text).is_ok_and(named)
+    text.len() <= MAX_REASON && text.starts_with('{') && serde_json::from_str(text).is_ok_and(has_error_field)
 }
 
 /// Which limit passes first.

@@ -113,7 +113,7 @@ fn judge_refusal(target: &Target, journey: &Journey<'_>) {
 }
 
 fn judge(journey: &Journey<'_>, open: &OpenAttempt, answer: &[u8]) -> Result<Option<Usage>, Box<Fault>> {
-    let dialect = open.target.speaks(Dialect::Chat);
+    let dialect = open.target.dialect_for(Dialect::Chat);
     match any::answer::read(dialect, answer) {
         Ok(whole) => Ok(whole.usage),
         Err(_) => Err(journey.fault_in(open, answer).unwrap_or_else(not_an_answer)),
@@ -122,7 +122,7 @@ fn judge(journey: &Journey<'_>, open: &OpenAttempt, answer: &[u8]) -> Result<Opt
 
 fn question(target: &Target) -> Option<Bytes> {
     let request = Request::parse(Dialect::Chat, &QUESTION, None).ok()?;
-    Some(request.write(&QUESTION, target.to(Dialect::Chat), &Edits::plain(&target.model)).body)
+    Some(request.write(&QUESTION, target.traits_for(Dialect::Chat), &Edits::plain(&target.model)).body)
 }
 
 /// One attempt, without retries.

@@ -2,7 +2,6 @@
 //!
 //! Every lesser answer is marked as one, in a header and in its body (`koboshi.source`), and is never cached as a real one.
 
-use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,8 +30,8 @@ use crate::shared::context::RequestContext;
 use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::{DegradeSource, Disclosure};
 use crate::stream::machine::{Outcome, Stream};
-use crate::stream::run::{GuardChanges, Run};
-use crate::stream::writer::{LazyStreamWriter, own_id};
+use crate::stream::routed_request::RoutedRequest;
+use crate::stream::writer::{LazyStreamWriter, answer_id};
 
 /// How many characters of a client's mode or screen are recorded.
 const MAX_NAME: usize = 100;
@@ -75,9 +74,24 @@ impl<'l> DegradedAnswers<'l> {
         }
     }
 
-    /// Whether there is a lesser answer. What the cache holds is only known when it is asked.
+    /// Whether this source may have an answer. What the cache holds is only known when it is asked.
+    fn has(&self, source: DegradeSource) -> bool {
+        match source {
+            DegradeSource::Cache => self.key.is_some(),
+            DegradeSource::Simple => !self.simple.is_empty(),
+            DegradeSource::Static => self.prepared.text().is_some(),
+        }
+    }
+
+    /// Whether there is a lesser answer.
     pub(crate) fn is_there(&self) -> bool {
-        self.key.is_some() || !self.simple.is_empty() || self.prepared.text().is_some()
+        DegradeSource::ORDER.into_iter().any(|source| self.has(source))
+    }
+
+    /// Whether there is a lesser answer where this source has none.
+    fn is_there_after(&self, tried: DegradeSource) -> bool {
+        let mut behind = DegradeSource::ORDER.into_iter().skip_while(|source| *source != tried).skip(1);
+        behind.any(|source| self.has(source))
     }
 
     /// An answer that is still fresh, where the cache may answer before a target is asked.
@@ -111,12 +125,17 @@ impl<'l> DegradedAnswers<'l> {
     }
 
     /// Sends a lesser answer from the first source that has one; false if none has.
-    pub(crate) async fn send(&self, run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) -> bool {
+    pub(crate) async fn send(
+        &self,
+        routed: &RoutedRequest<'_>,
+        sender: &ResponseSender,
+        ended: &JourneyEnd,
+    ) -> bool {
         for source in DegradeSource::ORDER {
             let is_sent = match source {
-                DegradeSource::Cache => self.send_stale(run, sender, ended).await,
-                DegradeSource::Simple => Box::pin(self.ask_simple(run, sender, ended)).await,
-                DegradeSource::Static => self.send_prepared(run, sender, ended).await,
+                DegradeSource::Cache => self.send_stale(routed, sender, ended).await,
+                DegradeSource::Simple => Box::pin(self.ask_simple(routed, sender, ended)).await,
+                DegradeSource::Static => self.send_prepared(routed, sender, ended).await,
             };
             if is_sent {
                 return true;
@@ -126,95 +145,91 @@ impl<'l> DegradedAnswers<'l> {
     }
 
     /// Sends a cached answer that may be stale.
-    async fn send_stale(&self, run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) -> bool {
-        let Some(kept) = self.stale(run.core).await else { return false };
-        let mut note = note(DegradeSource::Cache, run, ended);
-        add(&mut note, "ageSeconds", kept.age(run.core.state.now()).as_secs().into());
+    async fn send_stale(
+        &self,
+        routed: &RoutedRequest<'_>,
+        sender: &ResponseSender,
+        ended: &JourneyEnd,
+    ) -> bool {
+        let Some(kept) = self.stale(routed.core).await else { return false };
+        let mut note = note(DegradeSource::Cache, routed, ended);
+        add(&mut note, "ageSeconds", kept.age(routed.core.state.now()).as_secs().into());
         mark(&mut note, kept.simulated);
-        self.record(run, DegradeSource::Cache, ended);
-        run.disclose(|facts| {
+        self.record(routed, DegradeSource::Cache, ended);
+        routed.disclose(|facts| {
             facts.degraded = Some(DegradeSource::Cache);
             facts.simulated = kept.simulated;
         });
-        send_lesser(run, sender, (&kept.model, &kept.text), &note, 200).await;
+        send_lesser(routed, sender, (&kept.model, &kept.text), &note, 200).await;
         true
     }
 
     /// Sends a prepared text.
-    async fn send_prepared(&self, run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) -> bool {
+    async fn send_prepared(
+        &self,
+        routed: &RoutedRequest<'_>,
+        sender: &ResponseSender,
+        ended: &JourneyEnd,
+    ) -> bool {
         let Some(text) = self.prepared.text() else {
-            self.log_missing(run);
+            self.log_missing(routed);
             return false;
         };
-        self.record(run, DegradeSource::Static, ended);
-        run.disclose(|facts| {
+        self.record(routed, DegradeSource::Static, ended);
+        routed.disclose(|facts| {
             facts.degraded = Some(DegradeSource::Static);
             facts.simulated = false;
         });
-        let lang = run.context.lang;
+        let lang = routed.context.lang;
         let configured = self.plan.answers.notice(lang).map(str::to_owned);
         let notice = configured
-            .or_else(|| run.core.state.phrases.text(lang, "static-notice", &[]))
+            .or_else(|| routed.core.state.phrases.text(lang, "static-notice", &[]))
             .unwrap_or_default();
-        let mut note = note(DegradeSource::Static, run, ended);
+        let mut note = note(DegradeSource::Static, routed, ended);
         add(&mut note, "notice", notice.into());
         let status = self.plan.config.degrade.status;
-        send_lesser(run, sender, ("static-response", text), &note, status).await;
+        send_lesser(routed, sender, ("static-response", text), &note, status).await;
         true
     }
 
     /// Asks the simpler model, once. True if the client got an answer of it, or the beginning of one and an error frame: then nothing else can
     /// be sent.
-    async fn ask_simple(&self, run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) -> bool {
+    async fn ask_simple(
+        &self,
+        routed: &RoutedRequest<'_>,
+        sender: &ResponseSender,
+        ended: &JourneyEnd,
+    ) -> bool {
         if self.simple.is_empty() {
             return false;
         }
         let breakers: Vec<_> = self.simple.iter().map(|target| Arc::clone(&target.breaker)).collect();
-        let mut facts = run.facts();
+        let mut facts = routed.facts();
         facts.degraded = Some(DegradeSource::Simple);
-        let mut about = note(DegradeSource::Simple, run, ended);
-        let simple = Run {
-            core: run.core,
-            plan: run.plan,
-            context: run.context,
-            request: run.request,
-            body: run.body,
-            targets: &self.simple,
-            breakers: &breakers,
-            shape: run.shape,
-            commit: run.commit,
-            guard_changes: GuardChanges::clone(&run.guard_changes),
-            can_degrade: self.prepared.text().is_some(),
-            facts: RefCell::new(facts),
-            writer: run.writer,
-            noted: Cell::new(false),
-            lost_media: Cell::new(false),
-            trimmed: run.trimmed.clone(),
-            mending: run.mending.clone(),
-            refused: RefCell::default(),
-            refusals: run.refusals.clone(),
-        };
-        run.context.is_lesser.set(true);
+        let mut about = note(DegradeSource::Simple, routed, ended);
+        let can_degrade = self.is_there_after(DegradeSource::Simple);
+        let simple = routed.for_simple(&self.simple, &breakers, can_degrade, facts);
+        routed.context.is_lesser.set(true);
         let mut journey = simple.journey();
-        let outcome = if run.request.stream() {
+        let outcome = if routed.request.stream() {
             Stream::new(&simple, sender).annotated(about).serve(&mut journey).await.ok()
         } else if let Ok(answered) = simple.answer(&mut journey).await {
             mark(&mut about, simple.facts.borrow().simulated);
-            sender.head(reply::head(200, "application/json", run.context, &simple.facts()));
-            sender.send(answer::with_note(run.request.dialect(), &answered.body, &about)).await;
+            sender.head(reply::head(200, "application/json", routed.context, &simple.facts()));
+            sender.send(answer::with_note(routed.request.dialect(), &answered.body, &about)).await;
             Some(Outcome::Whole)
         } else {
             None
         };
         // A stream that broke is a failed answer, and was counted as one.
         if outcome == Some(Outcome::Whole) {
-            self.record(run, DegradeSource::Simple, ended);
+            self.record(routed, DegradeSource::Simple, ended);
         }
         outcome.is_some()
     }
 
     /// Logs that the file of prepared answers has none for this request, for the author of that file.
-    fn log_missing(&self, run: &Run<'_>) {
+    fn log_missing(&self, routed: &RoutedRequest<'_>) {
         let AnswerLookup::Missing { mode, screen } = &self.prepared else { return };
         let redactor = Redactor::new();
         let named = |name: &Option<String>| match name {
@@ -223,16 +238,16 @@ impl<'l> DegradedAnswers<'l> {
         };
         let text =
             format!("degrade.answers_file has no text for mode {} and screen {}", named(mode), named(screen));
-        learn::own_fault(&run.core.state, run.plan, Kind::TemplateNotFound, &text, run.context);
+        learn::own_fault(&routed.core.state, routed.plan, Kind::TemplateNotFound, &text, routed.context);
     }
 
     /// Counts a lesser answer and writes it to the journal.
-    fn record(&self, run: &Run<'_>, source: DegradeSource, ended: &JourneyEnd) {
-        let (state, source) = (&run.core.state, source.name());
+    fn record(&self, routed: &RoutedRequest<'_>, source: DegradeSource, ended: &JourneyEnd) {
+        let (state, source) = (&routed.core.state, source.name());
         state.meters.degraded(source);
-        let text = format!("{}: a lesser answer was given ({source})", run.context.id);
-        let data = json!({"source": source, "kind": ended.fault.kind.name(), "request": &*run.context.id});
-        state.note_for(run.context, EntryKind::Remedy, "degrade", None, text, data);
+        let text = format!("{}: a lesser answer was given ({source})", routed.context.id);
+        let data = json!({"source": source, "kind": ended.fault.kind.name(), "request": &*routed.context.id});
+        state.note_for(routed.context, EntryKind::Remedy, "degrade", None, text, data);
     }
 
     /// A cached answer that may still be used. Only here is the store asked, for a moment, because no target can answer.
@@ -251,33 +266,33 @@ impl<'l> DegradedAnswers<'l> {
     }
 
     /// Caches the text of a stream.
-    pub(crate) fn keep_text(&self, run: &Run<'_>, text: &str, model: &str) {
-        if run.facts.borrow().degraded.is_none() && !text.is_empty() && !run.is_closed() {
-            self.keep(run, text, model);
+    pub(crate) fn keep_text(&self, routed: &RoutedRequest<'_>, text: &str, model: &str) {
+        if routed.facts.borrow().degraded.is_none() && !text.is_empty() && !routed.is_closed() {
+            self.keep(routed, text, model);
         }
     }
 
     /// Caches a whole answer, if it is text and nothing else.
-    pub(crate) fn keep_whole(&self, run: &Run<'_>, body: &Bytes) {
+    pub(crate) fn keep_whole(&self, routed: &RoutedRequest<'_>, body: &Bytes) {
         if self.key.is_none() {
             return;
         }
-        let Ok(whole) = answer::read(run.request.dialect(), body) else { return };
+        let Ok(whole) = answer::read(routed.request.dialect(), body) else { return };
         let [choice] = whole.choices.as_slice() else { return };
         let plain = choice.calls.is_empty() && choice.finish.as_deref() == Some("stop");
         if let Some(text) = choice.text.as_deref().filter(|_| plain) {
-            self.keep_text(run, text, whole.model.as_deref().unwrap_or_default());
+            self.keep_text(routed, text, whole.model.as_deref().unwrap_or_default());
         }
     }
 
-    fn keep(&self, run: &Run<'_>, text: &str, model: &str) {
+    fn keep(&self, routed: &RoutedRequest<'_>, text: &str, model: &str) {
         let Some(key) = self.key.clone() else { return };
-        let state = &run.core.state;
-        let kept = CachedAnswer::new(text, model, state.now()).simulated(run.facts.borrow().simulated);
+        let state = &routed.core.state;
+        let kept = CachedAnswer::new(text, model, state.now()).simulated(routed.facts.borrow().simulated);
         let bytes = kept.write(state.wall());
-        let max_bytes = run.plan.config.store.cache.max_bytes;
+        let max_bytes = routed.plan.config.store.cache.max_bytes;
         state.cache.put(key.clone(), kept, usize::try_from(max_bytes).unwrap_or(usize::MAX));
-        let config = &run.plan.config.degrade;
+        let config = &routed.plan.config.degrade;
         let ttl = config.cache_ttl.saturating_add(config.cache_stale);
         let (store, wall, dropped) =
             (Arc::clone(&state.store), state.wall(), state.meters.cache_dropped.clone());
@@ -307,22 +322,23 @@ fn add(note: &mut Value, name: &str, value: Value) {
 }
 
 /// What the body of a lesser answer says about it: its source, and why it is a lesser one.
-fn note(source: DegradeSource, run: &Run<'_>, ended: &JourneyEnd) -> Value {
+fn note(source: DegradeSource, routed: &RoutedRequest<'_>, ended: &JourneyEnd) -> Value {
     let kind = ended.fault.kind;
-    let reason = json!({"errorCode": kind.code(&run.plan.config.code_prefix), "kind": kind.name()});
+    let reason = json!({"errorCode": kind.code(&routed.plan.config.code_prefix), "kind": kind.name()});
     json!({"source": source.name(), "degraded": true, "reason": reason})
 }
 
 /// Sends a lesser answer to a request whose chain is spent.
 async fn send_lesser(
-    run: &Run<'_>,
+    routed: &RoutedRequest<'_>,
     sender: &ResponseSender,
     (model, text): (&str, &str),
     source: &Value,
     status: u16,
 ) {
-    let facts = run.facts();
-    send_text(sender, run.context, run.request, run.writer, &facts, model, text, source, status).await;
+    let facts = routed.facts();
+    send_text(sender, routed.context, routed.request, routed.writer, &facts, model, text, source, status)
+        .await;
 }
 
 /// Sends a text as an answer in the form that the client asked for.
@@ -340,7 +356,7 @@ async fn send_text(
 ) {
     let dialect = request.dialect();
     let head = Head {
-        id: own_id(dialect, &context.id),
+        id: answer_id(dialect, &context.id),
         model: model.to_owned(),
         created: context.wall.as_second(),
         fingerprint: None,

@@ -176,7 +176,7 @@ fn verb_of(path: &str) -> Option<&str> {
 }
 
 /// The model and the verb of a path like `/v1beta/models/gemini-2.5-flash:generateContent`.
-pub(crate) fn called(path: &str) -> Option<(String, &str)> {
+pub(crate) fn model_and_verb(path: &str) -> Option<(String, &str)> {
     let (name, verb) = path.rsplit_once(':')?;
     Some((model_in(name)?, verb))
 }

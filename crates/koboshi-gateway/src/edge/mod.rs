@@ -23,7 +23,7 @@ use koboshi_wire::http1::head::Head;
 use koboshi_wire::{Dialect, gemini, messages};
 use serde_json::json;
 
-use crate::edge::endpoint::{Endpoint, called, endpoint, model_in, wants_list};
+use crate::edge::endpoint::{Endpoint, endpoint, model_and_verb, model_in, wants_list};
 use crate::http::exchange::{Request, Response};
 use crate::http::pace::LARGE;
 use crate::http::response_future::ResponseFuture;
@@ -41,7 +41,7 @@ use crate::route::plan::{Backing, Plan};
 use crate::session::storage;
 use crate::session::ticket::{Grant, Ticket};
 use crate::session::upgrade::Upgrade;
-use crate::shared::context::{RequestContext, RequestId, client_deadline, language, own_id};
+use crate::shared::context::{RequestContext, RequestId, client_deadline, language, new_request_id};
 use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::Disclosure;
 use crate::shared::locality::{self, Client};
@@ -54,7 +54,7 @@ use koboshi_wire::http1::{Fields, Heading};
 pub(crate) struct PendingResponse {
     future: ResponseFuture,
     /// The origin of the page that asks, where it may.
-    page: Option<String>,
+    allowed_origin: Option<String>,
     /// The connection becomes a session's.
     upgrade: Option<Box<Upgrade>>,
 }
@@ -64,18 +64,18 @@ pub(crate) struct PendingResponse {
 /// The request is borrowed: passing it by value from function to function would copy it each time.
 pub(crate) async fn accept(core: &Rc<CoreState>, peer: IpAddr, request: &Request) -> PendingResponse {
     let plan = core.state.plan();
-    let page = page::allowed(&plan, &request.head);
-    let stranger = page::check(&plan, &request.head, page.is_some());
+    let allowed_origin = page::allowed(&plan, &request.head);
+    let origin_refusal = page::check(&plan, &request.head, allowed_origin.is_some());
     let endpoint = endpoint(&request.head.method, request.head.path(), &request.head.fields);
     if endpoint == Endpoint::Session
-        && stranger.is_none()
+        && origin_refusal.is_none()
         && let Some(upgrade) = upgrade(&plan, &request.head)
     {
         let future = ResponseFuture::at_once(Heading::of(101), Bytes::new());
-        return PendingResponse { future, page, upgrade: Some(upgrade) };
+        return PendingResponse { future, allowed_origin, upgrade: Some(upgrade) };
     }
-    let future = answer(core, plan, peer, request, endpoint, stranger).await;
-    PendingResponse { future, page, upgrade: None }
+    let future = answer(core, plan, peer, request, endpoint, origin_refusal).await;
+    PendingResponse { future, allowed_origin, upgrade: None }
 }
 
 /// The handshake of a session's connection, if a request to its endpoint is one.
@@ -93,10 +93,10 @@ impl PendingResponse {
 
     /// The response, as soon as it has a head.
     pub(crate) async fn response(self) -> Response {
-        let Self { mut future, page, .. } = self;
+        let Self { mut future, allowed_origin, .. } = self;
         let mut heading = future.head().await.unwrap_or_else(|| Heading::of(500));
-        if let Some(page) = page {
-            page::admit(&mut heading.lines, &page);
+        if let Some(origin) = allowed_origin {
+            page::allow_reading(&mut heading.lines, &origin);
         }
         Response { heading, future }
     }
@@ -108,7 +108,7 @@ async fn answer(
     peer: IpAddr,
     request: &Request,
     endpoint: Endpoint,
-    stranger: Option<Refusal>,
+    origin_refusal: Option<Refusal>,
 ) -> ResponseFuture {
     let mut context = context(core, &plan, &request.head.fields);
     let client = Client::of(&plan.config.serve, peer, &request.head);
@@ -125,8 +125,8 @@ async fn answer(
     }
     let open = OpenRequest::on(core);
     let (method, path) = (request.head.method.as_str(), request.head.path());
-    if let Some(stranger) = stranger {
-        return immediate_error(stranger.reply(&core.state, &plan, &context));
+    if let Some(origin_refusal) = origin_refusal {
+        return immediate_error(origin_refusal.reply(&core.state, &plan, &context));
     }
     match endpoint {
         Endpoint::Nothing => {
@@ -162,7 +162,7 @@ async fn answer(
         | Endpoint::Count(_)
         | Endpoint::SessionTicket
         | Endpoint::Embeddings => match admit(core, &plan, &mut context, endpoint, request) {
-            Ok(Admission { own_key, hints, path_model }) => {
+            Ok(Admission { client_key, hints, path_model }) => {
                 let max_bytes = usize::try_from(plan.config.serve.body_bytes).unwrap_or(usize::MAX);
                 let mut share = core.state.memory.share();
                 let read = core.until_end(pin!(read_body(core, &plan, request, max_bytes, &mut share))).await;
@@ -175,7 +175,7 @@ async fn answer(
                     }
                     Ok(body) => {
                         let intake =
-                            Intake { context, plan, body, own_key, hints, path_model, _memory: share };
+                            Intake { context, plan, body, client_key, hints, path_model, _memory: share };
                         match &core.large {
                             Some(large) if intake.body.len() > LARGE => {
                                 large::serve(core, large, intake, endpoint, open)
@@ -196,7 +196,7 @@ async fn answer(
 
 /// How a request is served, according to its head.
 struct Admission {
-    own_key: Option<HeaderValue>,
+    client_key: Option<HeaderValue>,
     hints: Hints,
     path_model: Option<(String, bool)>,
 }
@@ -213,30 +213,30 @@ fn admit(
         immediate_error(refusal.reply(&core.state, plan, context))
     };
     let head = &request.head;
-    let mut own_key = None;
+    let mut client_key = None;
     let caller = plan.keys.caller(&head.fields, key_in_query(head).as_deref());
     match core.state.agents_key.recognise(caller, &head.fields) {
         Caller::Tenant(tenant, key) => {
             (context.tenant, context.key) = (tenant, key);
             if plan.config.serve.passthrough && !plan.keys.are_needed() {
-                own_key = vendor_key(head);
+                client_key = vendor_key(head);
             }
         }
         Caller::UnknownKey if plan.config.serve.passthrough => {
-            own_key = vendor_key(head);
+            client_key = vendor_key(head);
             // Without this check, a key that cannot be a header would be replaced by the gateway's own.
-            if own_key.is_none() {
+            if client_key.is_none() {
                 return Err(refuse(context, Refusal::key_unknown()));
             }
         }
         Caller::NoKey => return Err(refuse(context, Refusal::key_missing())),
         Caller::UnknownKey => return Err(refuse(context, Refusal::key_unknown())),
     }
-    if let Some((_, tenant)) = &own_key {
+    if let Some((_, tenant)) = &client_key {
         context.tenant = tenant.clone();
         context.key = PASSTHROUGH.into();
     }
-    let own_key = own_key.map(|(key, _)| key);
+    let client_key = client_key.map(|(key, _)| key);
     if let Endpoint::Models(dialect) | Endpoint::Model(dialect) = endpoint {
         let one = matches!(endpoint, Endpoint::Model(_)).then(|| model_in(head.path())).flatten();
         return Err(match model_list(plan, &context.key, dialect, one.as_deref()) {
@@ -255,12 +255,12 @@ fn admit(
     if client_deadline(&head.fields).is_err() {
         return Err(refuse(context, Refusal::deadline()));
     }
-    let path_model = called(head.path());
+    let path_model = model_and_verb(head.path());
     if endpoint.dialect().has_model_in_path() && path_model.is_none() {
         return Err(refuse(context, Refusal::no_model_in_path()));
     }
     let path_model = path_model.map(|(model, verb)| (model, verb == "streamGenerateContent"));
-    Ok(Admission { own_key, hints: Hints::of(&head.fields), path_model })
+    Ok(Admission { client_key, hints: Hints::of(&head.fields), path_model })
 }
 
 /// A ticket for a session, as the caller wants it.
@@ -341,7 +341,7 @@ pub(crate) fn rehearse(core: &Rc<CoreState>, body: Bytes) -> ResponseFuture {
     let mut context = context(core, &plan, &headers);
     context.is_local = true;
     let (hints, share) = (Hints::of(&headers), core.state.memory.share());
-    let intake = Intake { context, plan, body, own_key: None, hints, path_model: None, _memory: share };
+    let intake = Intake { context, plan, body, client_key: None, hints, path_model: None, _memory: share };
     serve_on(Rc::clone(core), intake, Endpoint::Generate(Dialect::Chat), Some(OpenRequest::on(core)))
 }
 
@@ -352,7 +352,7 @@ fn context(core: &CoreState, plan: &Plan, headers: &Fields) -> RequestContext {
     // An unreadable deadline is refused by `admit`.
     let asked = client_deadline(headers).ok().flatten().filter(|asked| *asked < max_time);
     RequestContext {
-        id: RequestId::of_client(headers).unwrap_or_else(own_id),
+        id: RequestId::of_client(headers).unwrap_or_else(new_request_id),
         tenant: plan.keys.local(),
         key: plan.keys.local_name(),
         lang: language(headers, plan.config.language),

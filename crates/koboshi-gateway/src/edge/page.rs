@@ -79,13 +79,13 @@ pub(crate) fn allowed(plan: &Plan, head: &Head) -> Option<String> {
 }
 
 /// Adds the headers that let this page read the answer.
-pub(crate) fn admit(lines: &mut HeaderLines, page: &str) {
+pub(crate) fn allow_reading(lines: &mut HeaderLines, page: &str) {
     lines.add(ACCESS_CONTROL_ALLOW_ORIGIN, page);
     lines.add(ACCESS_CONTROL_EXPOSE_HEADERS, READABLE);
     lines.add(VARY, "origin");
 }
 
-/// The answer to a preflight request: what a page may send. [`admit`] says whether the page itself may.
+/// The answer to a preflight request: what a page may send. [`allow_reading`] says whether the page itself may.
 pub(crate) fn preflight(asked: &Fields) -> Heading {
     let mut heading = Heading::of(204);
     heading.add(ACCESS_CONTROL_ALLOW_METHODS, "GET, POST");
@@ -99,6 +99,22 @@ pub(crate) fn preflight(asked: &Fields) -> Heading {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A header of ours that a client sends is no header of an answer.
+    const OF_REQUESTS: [&str; 4] =
+        ["x-koboshi-agent", "x-koboshi-deadline", "x-koboshi-mode", "x-koboshi-screen"];
+
+    #[test]
+    fn a_page_may_read_every_header_of_ours_that_answers_have() {
+        let is_ours = |text: &&str| text.starts_with("x-koboshi-") || *text == "x-should-retry";
+        let names = include_str!("../observe/names.rs").split('"').filter(is_ours);
+        let mut ours: Vec<_> = names.filter(|name| !OF_REQUESTS.contains(name)).collect();
+        let mut readable: Vec<_> = READABLE.split(", ").filter(is_ours).collect();
+        ours.sort_unstable();
+        readable.sort_unstable();
+        assert!(ours.len() >= 13, "{ours:?}");
+        assert_eq!(readable, ours);
+    }
 
     #[test]
     fn names_are_read_without_their_port() {

@@ -43,8 +43,8 @@ const MAX_LIBRARY_WAIT: Duration = Duration::from_secs(5);
 const MAX_PROGRAM_WAIT: Duration = Duration::from_secs(60);
 
 impl Disclosure {
-    /// Records the failures until now.
-    pub(crate) fn tried(&mut self, journey: &Journey<'_>) {
+    /// Records the last fault until now.
+    pub(crate) fn note_last_fault(&mut self, journey: &Journey<'_>) {
         self.fault = journey.last_fault().or(self.fault);
     }
 }

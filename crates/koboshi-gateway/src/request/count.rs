@@ -70,7 +70,7 @@ async fn asked(
     model: &str,
     facts: &mut Disclosure,
 ) -> Result<Option<Bytes>, Refusal> {
-    let Intake { context, plan, body, own_key, .. } = intake;
+    let Intake { context, plan, body, client_key, .. } = intake;
     let dialect = context.dialect;
     let request = (!dialect.has_model_in_path()).then(|| Request::parse(dialect, body, None).ok()).flatten();
     let wanted = request.as_ref().map_or(model, |request| request.model());
@@ -82,12 +82,12 @@ async fn asked(
         None => return Ok(None),
     };
     spend::admit(core, plan, context, &chain.route, wanted)?;
-    let mut targets = match own_key {
-        Some(own_key) => chain.borrowed(&core.state, plan, own_key),
+    let mut targets = match client_key {
+        Some(client_key) => chain.borrowed(&core.state, plan, client_key),
         None => chain.targets(&core.state),
     };
     targets.truncate(1);
-    let native = |target: &Arc<Target>| target.speaks(dialect) == dialect;
+    let native = |target: &Arc<Target>| target.dialect_for(dialect) == dialect;
     if !targets.iter().all(native) {
         return Ok(None);
     }
@@ -101,7 +101,7 @@ async fn asked(
         }
         let Some(request) = &request else { return Some(body.clone()) };
         let edits = Edits::plain(&target.model);
-        Some(request.write(body, target.to(dialect), &edits).body)
+        Some(request.write(body, target.traits_for(dialect), &edits).body)
     };
     let Ok(mut open) = journey.open(&shape, &mut make).await else { return Ok(None) };
     let Ok(answer) = read_whole(core, plan, &mut open).await else { return Ok(None) };

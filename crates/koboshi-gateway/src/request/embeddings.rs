@@ -22,7 +22,7 @@ use crate::stream::unary::read_whole;
 
 /// Serves one request.
 pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSender) {
-    let Intake { context, plan, body, own_key, .. } = intake;
+    let Intake { context, plan, body, client_key, .. } = intake;
     let state = &core.state;
     let model = match embeddings::model(body) {
         Ok(model) => model,
@@ -39,8 +39,8 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
     if let Err(refusal) = spend::admit(core, plan, context, &chain.route, &model) {
         return send_error(core, sender, refusal.reply(state, plan, context)).await;
     }
-    let mut targets = match own_key {
-        Some(own_key) => chain.borrowed(state, plan, own_key),
+    let mut targets = match client_key {
+        Some(client_key) => chain.borrowed(state, plan, client_key),
         None => chain.targets(state),
     };
     targets.retain(|target| target.embeds());
@@ -59,7 +59,7 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
     let ended = loop {
         let opened =
             journey.open(&shape, &mut |target| Some(embeddings::with_model(body, &target.model))).await;
-        facts.tried(&journey);
+        facts.note_last_fault(&journey);
         let mut open = match opened {
             Ok(open) => open,
             Err(ended) => break ended,

@@ -2,7 +2,7 @@
 //!
 //! intake → guard → route → journey (attempts) → stream or whole answer → degrade → error in the client's dialect and language.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
@@ -36,7 +36,7 @@ use crate::shared::disclosure;
 use crate::shared::disclosure::Disclosure;
 use crate::shared::state::SharedState;
 use crate::stream::machine::{Outcome, Stream};
-use crate::stream::run::Run;
+use crate::stream::routed_request::{ASSUMED_OUTPUT_TOKENS, Progress, RoutedRequest};
 use crate::stream::writer::{LazyStreamWriter, separate_error};
 
 /// When a client may retry after the gateway has stopped: another one may answer at once.
@@ -48,7 +48,7 @@ pub(crate) struct Intake {
     pub(crate) plan: Arc<Plan>,
     pub(crate) body: Bytes,
     /// The client's own key, where it may be sent to its vendor.
-    pub(crate) own_key: Option<HeaderValue>,
+    pub(crate) client_key: Option<HeaderValue>,
     /// Headers that choose a static answer.
     pub(crate) hints: Hints,
     /// The model and whether a stream is requested, where the path states them.
@@ -75,7 +75,7 @@ impl Drop for OpenRequest {
 
 /// Serves one request.
 pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSender) {
-    let Intake { context, plan, body, own_key, hints, path_model, .. } = intake;
+    let Intake { context, plan, body, client_key, hints, path_model, .. } = intake;
     let path_model = path_model.as_ref().map(|(model, stream)| (model.as_str(), *stream));
     let request = match Request::parse(context.dialect, body, path_model) {
         Ok(request) => request,
@@ -92,7 +92,7 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
         return Box::pin(send_error(core, sender, error_reply)).await;
     }
     let (candidates, too_long) =
-        match capable_targets(core, plan, context, &chain, &request, own_key.as_ref()) {
+        match capable_targets(core, plan, context, &chain, &request, client_key.as_ref()) {
             Ok(candidates) => candidates,
             Err(fault) => {
                 let ended = JourneyEnd::unasked(fault);
@@ -111,7 +111,7 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
         return Box::pin(degraded.send_cached(core, sender, kept, context, &request, guard.header)).await;
     }
     let writer = LazyStreamWriter::new(context, &request, plan.config.serve.keep_alive);
-    let run = Run {
+    let routed = RoutedRequest {
         core,
         plan,
         context,
@@ -122,38 +122,34 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
         shape: Shape {
             interface: Interface::Generate(request.dialect()),
             streams: request.stream(),
-            max_output: request.max_output().unwrap_or(1024),
+            max_output: request.max_output().unwrap_or(ASSUMED_OUTPUT_TOKENS),
         },
         commit: route.commit,
         guard_changes: guard.guard_changes,
         can_degrade: degraded.is_there(),
         facts: RefCell::new(Disclosure { guard: guard.header, ..Disclosure::default() }),
         writer: &writer,
-        noted: Cell::new(false),
-        lost_media: Cell::new(false),
-        trimmed: Cell::new(None),
-        mending: Cell::new(None),
-        refused: RefCell::default(),
-        refusals: Cell::new(0),
+        progress: Progress::default(),
     };
-    if too_long && !candidates.targets.first().is_some_and(|target| run.trim(target)) {
+    if too_long && !candidates.targets.first().is_some_and(|target| routed.trim(target)) {
         let fault = Box::new(Fault::of(Kind::ContextTooLarge, "gateway.preflight"));
         let ended = JourneyEnd::unasked(fault);
-        let error_reply = reply::failure_reply(&core.state, plan, context, run.targets, &ended, &run.facts());
+        let error_reply =
+            reply::failure_reply(&core.state, plan, context, routed.targets, &ended, &routed.facts());
         return Box::pin(send_error(core, sender, error_reply)).await;
     }
-    let served = pin!(async {
+    let serving = pin!(async {
         let ended = if request.stream() {
-            Box::pin(streamed(&run, sender, &degraded)).await
+            Box::pin(streamed(&routed, sender, &degraded)).await
         } else {
-            Box::pin(whole(&run, sender, &degraded)).await
+            Box::pin(unstreamed(&routed, sender, &degraded)).await
         };
         if let Err(ended) = ended {
-            Box::pin(chain_exhausted(&run, sender, ended, &degraded)).await;
+            Box::pin(chain_exhausted(&routed, sender, ended, &degraded)).await;
         }
     });
-    if core.until_end(served).await.is_none() {
-        Box::pin(send_end_error(&run, sender, &stopping(&run.core.state))).await;
+    if core.until_end(serving).await.is_none() {
+        Box::pin(send_end_error(&routed, sender, &stopping(&routed.core.state))).await;
     }
 }
 
@@ -166,7 +162,7 @@ fn stopping(state: &SharedState) -> JourneyEnd {
 
 /// Whether no target speaks the client's dialect.
 fn all_translate(targets: &[Arc<Target>], request: &Request<'_>) -> bool {
-    targets.iter().all(|target| target.speaks(request.dialect()) != request.dialect())
+    targets.iter().all(|target| target.dialect_for(request.dialect()) != request.dialect())
 }
 
 /// Sends the error for a body that is not a valid request.
@@ -182,84 +178,85 @@ fn unreadable<'t>(
 }
 
 async fn streamed(
-    run: &Run<'_>,
+    routed: &RoutedRequest<'_>,
     sender: &ResponseSender,
     degraded: &degrade::DegradedAnswers<'_>,
 ) -> Result<(), JourneyEnd> {
-    let mut journey = run.journey();
-    let mut stream = Stream::new(run, sender);
+    let mut journey = routed.journey();
+    let mut stream = Stream::new(routed, sender);
     let outcome = stream.serve(&mut journey).await;
-    run.disclose(|facts| facts.tried(&journey));
+    routed.disclose(|facts| facts.note_last_fault(&journey));
     if outcome? == Outcome::Whole {
-        served(run, &run.writer.borrow_mut().names.id);
+        remember_target(routed, &routed.writer.borrow_mut().names.id);
         if let Some(text) = stream.plain_text() {
-            degraded.keep_text(run, text, &run.writer.borrow_mut().names.model);
+            degraded.keep_text(routed, text, &routed.writer.borrow_mut().names.model);
         }
     }
     Ok(())
 }
 
-async fn whole(
-    run: &Run<'_>,
+async fn unstreamed(
+    routed: &RoutedRequest<'_>,
     sender: &ResponseSender,
     degraded: &degrade::DegradedAnswers<'_>,
 ) -> Result<(), JourneyEnd> {
-    let mut journey = run.journey();
-    let answered = run.answer(&mut journey).await;
-    run.disclose(|facts| facts.tried(&journey));
+    let mut journey = routed.journey();
+    let answered = routed.answer(&mut journey).await;
+    routed.disclose(|facts| facts.note_last_fault(&journey));
     let answered = answered?;
-    served(run, answered.id.as_deref().unwrap_or_default());
-    sender.head(reply::head(200, "application/json", run.context, &run.facts.borrow()));
-    degraded.keep_whole(run, &answered.body);
-    let body = simulated::marked(run.request.dialect(), answered.body, &run.facts.borrow());
+    remember_target(routed, answered.id.as_deref().unwrap_or_default());
+    sender.head(reply::head(200, "application/json", routed.context, &routed.facts.borrow()));
+    degraded.keep_whole(routed, &answered.body);
+    let body = simulated::marked(routed.request.dialect(), answered.body, &routed.facts.borrow());
     sender.send(body).await;
     Ok(())
 }
 
 /// Remembers which target answered: it serves the conversation's next request best. A request that names this answer can only be served by
 /// it.
-fn served(run: &Run<'_>, id: &str) {
-    let state = &run.core.state;
+fn remember_target(routed: &RoutedRequest<'_>, id: &str) {
+    let state = &routed.core.state;
     state.meters.whole.inc();
-    if run.targets.len() > 1
-        && let Some(target) = run.facts.borrow().served.clone()
+    if routed.targets.len() > 1
+        && let Some(target) = routed.facts.borrow().served.clone()
     {
-        let (affinity, tenant) = (&state.affinity, run.context.tenant.name());
-        if run.request.dialect().has_stored_answers() && !id.is_empty() {
+        let (affinity, tenant) = (&state.affinity, routed.context.tenant.name());
+        if routed.request.dialect().has_stored_answers() && !id.is_empty() {
             affinity.note(affinity.conversation(tenant, id.as_bytes()), target.clone());
         }
-        affinity.note(affinity.conversation(tenant, run.request.opening()), target);
+        affinity.note(affinity.conversation(tenant, routed.request.opening()), target);
     }
 }
 
 /// Sends a lesser answer, or the error.
 async fn chain_exhausted(
-    run: &Run<'_>,
+    routed: &RoutedRequest<'_>,
     sender: &ResponseSender,
     ended: JourneyEnd,
     degraded: &degrade::DegradedAnswers<'_>,
 ) {
-    let deserves = ended.fault.advice.other || ended.fault.advice.later;
+    let may_degrade = ended.fault.advice.other || ended.fault.advice.later;
     // As in the remedy: a lesser answer would hide what the client can change.
-    let own = matches!(ended.fault.kind, Kind::ContentFiltered | Kind::ContextTooLarge);
-    run.disclose(|facts| facts.fault = Some(ended.fault.kind.name()));
-    if deserves && !own && degraded.send(run, sender, &ended).await {
+    let client_can_fix = matches!(ended.fault.kind, Kind::ContentFiltered | Kind::ContextTooLarge);
+    routed.disclose(|facts| facts.fault = Some(ended.fault.kind.name()));
+    if may_degrade && !client_can_fix && degraded.send(routed, sender, &ended).await {
         return;
     }
-    send_end_error(run, sender, &ended).await;
+    send_end_error(routed, sender, &ended).await;
 }
 
 /// Sends the error: in the stream where one has begun, else as an answer of its own.
-async fn send_end_error(run: &Run<'_>, sender: &ResponseSender, ended: &JourneyEnd) {
-    let state = &run.core.state;
-    let error_reply = reply::failure_reply(state, run.plan, run.context, run.targets, ended, &run.facts());
+async fn send_end_error(routed: &RoutedRequest<'_>, sender: &ResponseSender, ended: &JourneyEnd) {
+    let state = &routed.core.state;
+    let error_reply =
+        reply::failure_reply(state, routed.plan, routed.context, routed.targets, ended, &routed.facts());
     if sender.has_head() {
         state.meters.answer(if error_reply.status < 500 { "refused" } else { "failed" });
-        let frame = run.writer.borrow_mut().error(&error_reply.failure());
-        separate_error(run.context).await;
+        let frame = routed.writer.borrow_mut().error(&error_reply.failure());
+        separate_error(routed.context).await;
         return sender.send(frame).await;
     }
-    send_error(run.core, sender, error_reply).await;
+    send_error(routed.core, sender, error_reply).await;
 }
 
 /// Sends an error as an answer of its own.
@@ -277,24 +274,24 @@ fn capable_targets(
     context: &RequestContext,
     chain: &Chain,
     request: &Request<'_>,
-    own_key: Option<&HeaderValue>,
+    client_key: Option<&HeaderValue>,
 ) -> Result<(Rc<Candidates>, bool), Box<Fault>> {
     let state = &core.state;
     let needs = request.needs();
     // `previous_response_id` is only known to the provider that issued it; default to the first target.
-    let is_pinned = request.is_pinned();
+    let is_bound = request.is_bound_to_provider();
     let can = |target: &Arc<Target>| {
         capability::lack(&target.facts, &needs).is_none()
-            && (!is_pinned || target.speaks(request.dialect()) == request.dialect())
+            && (!is_bound || target.dialect_for(request.dialect()) == request.dialect())
     };
     // Nearly always there is nothing to choose.
-    if let (None, Some(only)) = (own_key, chain.only())
+    if let (None, Some(only)) = (client_key, chain.only())
         && only.targets.iter().all(can)
     {
         return Ok((Rc::clone(only), false));
     }
-    let mut targets = match own_key {
-        Some(own_key) => chain.borrowed(state, plan, own_key),
+    let mut targets = match client_key {
+        Some(client_key) => chain.borrowed(state, plan, client_key),
         None => chain.targets(state),
     };
     let lack = targets.iter().find_map(|target| capability::lack(&target.facts, &needs));
@@ -309,8 +306,8 @@ fn capable_targets(
         };
     }
     targets.retain(can);
-    if is_pinned {
-        let previous = request.goes_on_with();
+    if is_bound {
+        let previous = request.previous_answer_id();
         let previous = previous.map(|id| state.affinity.conversation(context.tenant.name(), id.as_bytes()));
         let served = previous.and_then(|id| state.affinity.served_by(id));
         let gave = |target: &&Arc<Target>| served.is_some() && target.scopes.target == served;
@@ -324,10 +321,10 @@ fn capable_targets(
     if targets.is_empty() {
         return Err(incapable_fault(lack));
     }
-    if targets.len() > 1 && !is_pinned {
+    if targets.len() > 1 && !is_bound {
         let conversation = state.affinity.conversation(context.tenant.name(), request.opening());
         if let Some(served) = state.affinity.served_by(conversation) {
-            prefer(&mut targets, &served, request.is_in_a_loop(), request.goes_on());
+            prefer(&mut targets, &served, request.ends_with_tool_result(), request.has_earlier_answer());
         }
     }
     Ok((Candidates::of(targets), false))
@@ -335,9 +332,9 @@ fn capable_targets(
 
 /// Why no target can serve a request: only a provider of its dialect could, or its model is known not to support it.
 fn lacks(core: &CoreState, chain: &Chain, request: &Request<'_>) -> Vec<disclosure::Lack> {
-    let (pinned, needs) = (request.pinned_by(), request.needs());
+    let (bound_by, needs) = (request.bound_by(), request.needs());
     let lack = |target: &Arc<Target>| {
-        let (rule, at) = match (pinned, capability::lack(&target.facts, &needs)) {
+        let (rule, at) = match (bound_by, capability::lack(&target.facts, &needs)) {
             (Some(field), _) => ("held_by_the_provider", field),
             (None, Some(Lack::Tools)) => ("not_supported_by_the_model", "tools"),
             (None, Some(Lack::Images)) => ("not_supported_by_the_model", "images"),

@@ -17,7 +17,7 @@ use crate::route::plan::Plan;
 use crate::shared::context::RequestContext;
 use crate::shared::state::SharedState;
 use crate::stream::forbidden::ForbiddenCalls;
-use crate::stream::run::GuardChanges;
+use crate::stream::routed_request::GuardChanges;
 
 /// What the guard decided for a request.
 #[derive(Debug, Clone, Default, PartialEq)]

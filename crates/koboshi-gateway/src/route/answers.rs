@@ -1,4 +1,4 @@
-//! PreparedAnswer answers from a file: by mode and screen, in the user's language, with variables filled in.
+//! Prepared answers from a file: by mode and screen, in the user's language, with variables filled in.
 //!
 //! ```yaml
 //! answers:

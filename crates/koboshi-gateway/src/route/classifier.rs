@@ -14,7 +14,7 @@ pub(crate) type PlanClassifier = Arc<LazyLock<Classifier, Box<dyn FnOnce() -> Cl
 
 /// A classifier with the built-in rules.
 pub(crate) fn builtin(zones: TimeZoneDatabase) -> PlanClassifier {
-    // The built-in rules compile, or no test of the core passes; statuses and shapes can be classified without them.
+    // The built-in rules compile, or no test of the library passes; statuses and shapes can be classified without them.
     deferred(move || Classifier::new(Rules::builtin().unwrap_or_default(), zones))
 }
 

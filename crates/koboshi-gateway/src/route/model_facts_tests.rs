@@ -39,6 +39,7 @@ const NAMES: &[&str] = &[
     "anthropic/claude-sonnet-4.5", "anthropic/claude-opus-4.6", "anthropic/claude-4.7-opus",
     "anthropic.claude-3-5-sonnet-20241022-v2:0", "anthropic.claude-opus-4-6-v1:0",
     "us.anthropic.claude-sonnet-4-20250514-v1:0", "team-claude-haiku-4-5", "my-claudette",
+    "anthropic/claude-opus-4.5", "anthropic/claude-haiku-4.5", "anthropic/claude-3.5-haiku",
     // Google
     "gemini-1.0-pro", "gemini-1.5-pro-002", "gemini-1.5-flash", "gemini-2.0-flash",
     "gemini-2.0-flash-lite-001", "gemini-2.5-flash", "gemini-2.5-flash-lite", "gemini-2.5-pro",
@@ -125,6 +126,8 @@ fn row(model: &str) -> String {
     .unwrap();
     let owners: Vec<_> = owners_of(&MODELS, model).collect();
     writeln!(out, "  owners    {}", owners.join(" ")).unwrap();
+    let price = MODELS.price("p", model).map(|price| serde_json::to_value(price).unwrap());
+    writeln!(out, "  price     {}", price.as_ref().map_or_else(|| "-".to_owned(), per_million)).unwrap();
     out += &compatible(model);
     if !model.contains("gem") {
         writeln!(out, "  responses={}", facts.responses_api == Some(true)).unwrap();
@@ -135,6 +138,13 @@ fn row(model: &str) -> String {
         out += &gemini(model);
     }
     out
+}
+
+/// A price in dollars for a million tokens; it is kept in ten-thousandths.
+fn per_million(price: &Value) -> String {
+    let dollars = |class: &str| price[class].as_f64().unwrap() / 1e4;
+    let [input, output, cached, stored] = ["input", "output", "cached", "stored"].map(dollars);
+    format!("in={input} out={output} cached={cached} stored={stored}")
 }
 
 fn openai(model: &str) -> String {

@@ -115,7 +115,7 @@ impl Provider {
     }
 
     /// The client's own dialect if it speaks that, else this one.
-    pub(crate) fn speaks(&self, client: Dialect, best: Option<Dialect>) -> Dialect {
+    pub(crate) fn dialect_for(&self, client: Dialect, best: Option<Dialect>) -> Dialect {
         if self.dialects.contains(&client) { client } else { best.unwrap_or(client) }
     }
 
@@ -294,7 +294,7 @@ mod tests {
         use Dialect::{Chat, Gemini, Messages, Responses};
         let default_dialects = |provider: &Provider, model: &str| {
             let facts = Models::builtin().unwrap().facts("", model);
-            Dialect::ALL.map(|client| provider.speaks(client, provider.speaks_best(&facts)))
+            Dialect::ALL.map(|client| provider.dialect_for(client, provider.speaks_best(&facts)))
         };
         let both = of("o", ProviderKind::Openai, |_| {});
         assert_eq!(default_dialects(&both, "gpt-4o"), [Chat, Responses, Chat, Chat]);

@@ -270,14 +270,14 @@ impl Target {
     }
 
     /// The dialect for a client of this dialect: the client's own if the provider speaks it, else what the provider speaks best.
-    pub(crate) fn speaks(&self, client: Dialect) -> Dialect {
-        self.provider.speaks(client, self.best)
+    pub(crate) fn dialect_for(&self, client: Dialect) -> Dialect {
+        self.provider.dialect_for(client, self.best)
     }
 
     /// How a request of such a client is written.
-    pub(crate) fn to(&self, client: Dialect) -> TargetTraits {
+    pub(crate) fn traits_for(&self, client: Dialect) -> TargetTraits {
         TargetTraits {
-            dialect: self.speaks(client),
+            dialect: self.dialect_for(client),
             openai: self.provider.is_openai(),
             mistral: self.provider.is_mistral(),
             vertex: self.provider.kind == ProviderKind::Vertex,
@@ -287,10 +287,14 @@ impl Target {
     }
 
     /// The endpoint in its own dialect, and its path; no path where it has no such endpoint, or needs none.
-    pub(crate) fn asks(&self, interface: Interface, streams: bool) -> (Interface, Option<&PathAndQuery>) {
+    pub(crate) fn interface_and_path(
+        &self,
+        interface: Interface,
+        streams: bool,
+    ) -> (Interface, Option<&PathAndQuery>) {
         let spoken = match interface {
-            Interface::Generate(client) => Interface::Generate(self.speaks(client)),
-            Interface::Count(client) => Interface::Count(self.speaks(client)),
+            Interface::Generate(client) => Interface::Generate(self.dialect_for(client)),
+            Interface::Count(client) => Interface::Count(self.dialect_for(client)),
             Interface::Embeddings => Interface::Embeddings,
         };
         (spoken, self.paths.path(spoken, streams))

@@ -9,8 +9,6 @@ use koboshi_config::gateway::{Named, ProviderConfig, ProviderKind};
 use koboshi_config::secret::Secret;
 use koboshi_config::well_known::{self, WELL_KNOWN};
 
-use crate::http::upstream::Origin;
-
 /// The address of the provider of this name, if it is known and of this kind. So its key goes to no other server.
 pub(crate) fn address(name: &str, kind: ProviderKind) -> Option<&'static str> {
     let known = well_known::find(name)?;
@@ -70,9 +68,8 @@ pub(crate) fn from_environment(
     let mut found = Named::new();
     for known in WELL_KNOWN {
         let key = set(known.keys);
-        let address = set(known.addresses)
-            .filter(|address| !leads_to(address, own))
-            .map(|address| as_written_here(known.kind, &address));
+        let address = set(known.addresses).map(|written| well_known::base_url(known.kind, &written));
+        let address = address.filter(|address| !well_known::leads_to(address, own));
         let mut provider = ProviderConfig::new(known.kind);
         let is_there = match known.kind {
             ProviderKind::Ollama => address.is_some(),
@@ -97,43 +94,12 @@ pub(crate) fn from_environment(
     found
 }
 
-/// Whether an address is our own listen address.
-fn leads_to(address: &str, own: SocketAddr) -> bool {
-    let Ok(origin) = Origin::parse(address) else { return false };
-    let same = origin.host().parse().is_ok_and(|ip: std::net::IpAddr| ip == own.ip());
-    let local = origin.is_loopback() && (own.ip().is_loopback() || own.ip().is_unspecified());
-    origin.port() == own.port() && (same || local)
-}
-
-/// An address of the environment as a `base_url`: some vendors leave out what every program adds.
-fn as_written_here(kind: ProviderKind, address: &str) -> String {
-    let bare = address.trim_end_matches('/');
-    match kind {
-        ProviderKind::Ollama => ollama_address(address),
-        ProviderKind::Anthropic if !bare.ends_with("/v1") => format!("{bare}/v1"),
-        ProviderKind::Gemini if !bare.ends_with("/v1beta") && !bare.ends_with("/v1") => {
-            format!("{bare}/v1beta")
-        }
-        ProviderKind::Azure => {
-            let bare = bare.strip_suffix("/v1").unwrap_or(bare);
-            bare.strip_suffix("/openai").unwrap_or(bare).to_owned()
-        }
-        _ => address.to_owned(),
-    }
-}
-
-/// `OLLAMA_HOST` may be a bare host, a host with a port or a URL.
-fn ollama_address(host: &str) -> String {
-    let host = host.trim().trim_end_matches('/');
-    let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
-    let rest = rest.replace("0.0.0.0", "127.0.0.1");
-    let port = if rest.contains(':') { "" } else { ":11434" };
-    format!("{scheme}://{rest}{port}/v1")
-}
-
 #[cfg(test)]
 mod tests {
+    use koboshi_config::init::{OFFERS, detect};
+
     use super::*;
+    use crate::http::upstream::Origin;
 
     fn found(variables: &[(&str, &str)]) -> Named<ProviderConfig> {
         let lookup = |name: &str| {
@@ -159,30 +125,31 @@ mod tests {
 
     #[test]
     fn ollama_needs_an_address_only() {
-        for (host, address) in [
-            ("localhost", "http://localhost:11434/v1"),
-            ("0.0.0.0:8080", "http://127.0.0.1:8080/v1"),
-            ("https://box.example:443/", "https://box.example:443/v1"),
-        ] {
-            assert_eq!(found(&[("OLLAMA_HOST", host)])["ollama"].base_url.as_deref(), Some(address));
-        }
+        let found = found(&[("OLLAMA_HOST", "localhost")]);
+        assert_eq!(found["ollama"].base_url.as_deref(), Some("http://localhost:11434/v1"));
     }
 
+    /// The file of `koboshi init` leads where the gateway sends without one.
     #[test]
-    fn addresses_are_read_as_their_vendors_write_them() {
-        for (variable, key, name, written, wanted) in [
-            ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "anthropic", "https://h/", "https://h/v1"),
-            ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "anthropic", "https://h/x/v1", "https://h/x/v1"),
-            ("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY", "gemini", "https://h", "https://h/v1beta"),
-            ("GOOGLE_GEMINI_BASE_URL", "GOOGLE_API_KEY", "gemini", "https://h/v1beta/", "https://h/v1beta/"),
-            ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "azure", "https://r.x/", "https://r.x"),
-            (
-                "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "azure", "https://r.x/openai/v1/",
-                "https://r.x",
-            ),
+    fn a_variable_means_the_same_with_and_without_a_file() {
+        for (variable, key, name, written) in [
+            ("OPENAI_BASE_URL", "OPENAI_API_KEY", "openai", "https://h"),
+            ("OPENAI_BASE_URL", "OPENAI_API_KEY", "openai", "https://h/v1/"),
+            ("OPENAI_BASE_URL", "OPENAI_API_KEY", "openai", "http://127.0.0.1:4141/v1"),
+            ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "anthropic", "https://h/"),
+            ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "anthropic", "https://h/x"),
+            ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "anthropic", "http://localhost:4141"),
+            ("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY", "gemini", "https://h/x"),
+            ("AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", "azure", "https://r.x/openai/v1/"),
+            ("OLLAMA_HOST", "OLLAMA_HOST", "ollama", "0.0.0.0:8080"),
         ] {
-            let found = found(&[(variable, written), (key, "k")]);
-            assert_eq!(found[name].base_url.as_deref(), Some(wanted), "{variable}");
+            let variables = [(variable, written), (key, "k")];
+            let without_file = found(&variables)[name].base_url.clone();
+            let lookup = |name: &str| {
+                variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+            };
+            let offer = OFFERS.iter().find(|offer| offer.name == name).unwrap();
+            assert_eq!(detect(offer, &lookup).base_url, without_file, "{variable}={written}");
         }
         assert!(found(&[("AZURE_OPENAI_API_KEY", "k")]).is_empty(), "every user has another endpoint");
     }

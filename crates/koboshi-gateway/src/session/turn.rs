@@ -27,7 +27,7 @@ use crate::reply::refusal::Refusal;
 use crate::request::generate::{self, Intake, OpenRequest};
 use crate::route::answers::Hints;
 use crate::route::plan::Plan;
-use crate::shared::context::{RequestContext, own_id};
+use crate::shared::context::{RequestContext, new_request_id};
 use crate::shared::core_state::CoreState;
 use crate::shared::disclosure::DegradeSource;
 use crate::shared::notice::{Notice, Notices};
@@ -107,7 +107,7 @@ impl Segment {
         let notices = Arc::new(Notices::new(can_rewind));
         let (began, wall) = (state.now(), state.wall());
         let context = RequestContext {
-            id: own_id(),
+            id: new_request_id(),
             tenant: Tenant::new(tenant),
             key: key.map_or_else(|| plan.keys.local_name(), Arc::from),
             lang,
@@ -136,7 +136,7 @@ impl Segment {
             context,
             plan: Arc::clone(&plan),
             body,
-            own_key: None,
+            client_key: None,
             hints: Hints::default(),
             path_model: None,
             _memory: memory,

@@ -79,11 +79,11 @@ impl Chain {
         &self,
         state: &SharedState,
         plan: &Plan,
-        own_key: &HeaderValue,
+        client_key: &HeaderValue,
     ) -> Vec<Arc<Target>> {
         let first = self.route.links.first();
         first
-            .map(|(provider, model)| state.targets.borrowed(state, plan, provider, model, own_key))
+            .map(|(provider, model)| state.targets.borrowed(state, plan, provider, model, client_key))
             .into_iter()
             .collect()
     }
@@ -94,7 +94,7 @@ fn rotate(state: &SharedState, targets: &mut [Arc<Target>], count: usize) {
     if count > 1
         && let Some(last) = targets.len().checked_sub(count).and_then(|from| targets.get_mut(from..))
     {
-        last.rotate_left(state.turn() % count);
+        last.rotate_left(state.next_number() % count);
     }
 }
 

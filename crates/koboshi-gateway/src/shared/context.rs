@@ -86,7 +86,7 @@ impl RequestContext {
         deadline: Moment,
     ) -> Self {
         Self {
-            id: own_id(),
+            id: new_request_id(),
             tenant,
             key,
             lang: Lang::En,
@@ -190,7 +190,7 @@ impl fmt::Display for RequestId {
 }
 
 /// An id that no other request of this process has, and hardly one of another: the process's start and number, and a count.
-pub(crate) fn own_id() -> RequestId {
+pub(crate) fn new_request_id() -> RequestId {
     static PROCESS: OnceLock<String> = OnceLock::new();
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let process = PROCESS
@@ -280,9 +280,9 @@ mod tests {
     #[test]
     fn names_of_ours_count_in_hexadecimal() {
         let count = |id: &RequestId| u64::from_str_radix(id.rsplit('-').next().unwrap(), 16).unwrap();
-        let mut last = count(&own_id());
+        let mut last = count(&new_request_id());
         for _ in 0..300 {
-            let next = own_id();
+            let next = new_request_id();
             assert!(count(&next) > last && next.starts_with("kbs-"), "{next}");
             last = count(&next);
         }
@@ -325,7 +325,8 @@ mod tests {
 
     #[test]
     fn ids_of_our_own_are_all_different() {
-        let ids: std::collections::HashSet<String> = (0..1000).map(|_| own_id().to_string()).collect();
+        let ids: std::collections::HashSet<String> =
+            (0..1000).map(|_| new_request_id().to_string()).collect();
         assert_eq!(ids.len(), 1000);
         assert!(ids.iter().all(|id| id.starts_with("kbs-") && id.len() < 50), "{ids:?}");
     }

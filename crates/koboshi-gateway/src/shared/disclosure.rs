@@ -41,26 +41,33 @@ pub(crate) struct Disclosure {
     pub(crate) limits: HeaderLines,
 }
 
-/// Where a lesser answer comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DegradeSource {
-    Cache,
-    Simple,
-    Static,
+/// The sources with their names, in the order in which they are tried: one that is here is in all three.
+macro_rules! sources {
+    ($($source:ident = $name:literal,)+) => {
+        /// Where a lesser answer comes from.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum DegradeSource {
+            $($source,)+
+        }
+
+        impl DegradeSource {
+            /// All of them, in the order in which they are tried.
+            pub(crate) const ORDER: [Self; [$($name),+].len()] = [$(Self::$source),+];
+
+            /// Its name in headers, bodies, journal, metrics and traces.
+            pub(crate) const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$source => $name),+
+                }
+            }
+        }
+    };
 }
 
-impl DegradeSource {
-    /// All of them, in the order in which they are tried.
-    pub(crate) const ORDER: [Self; 3] = [Self::Cache, Self::Simple, Self::Static];
-
-    /// Its name in headers, bodies, journal, metrics and traces.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Cache => "cache",
-            Self::Simple => "simple",
-            Self::Static => "static",
-        }
-    }
+sources! {
+    Cache = "cache",
+    Simple = "simple",
+    Static = "static",
 }
 
 /// A part of a request that a target cannot get.

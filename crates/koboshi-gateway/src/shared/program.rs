@@ -134,12 +134,12 @@ mod tests {
 
     #[test]
     fn a_target_that_is_out_of_use_is_a_limit_to_gemini_cli_and_a_503_to_libraries() {
-        let cooldown_keys = Situation { kind: Kind::Unavailable, passes: true, again: false, untried: true };
+        let out_of_use = Situation { kind: Kind::Unavailable, passes: true, again: false, untried: true };
         let usual = Reply { status: 503, header: None, body: Some(20) };
-        let cli = Program::Gemini.reply(Dialect::Gemini, usual, cooldown_keys);
+        let cli = Program::Gemini.reply(Dialect::Gemini, usual, out_of_use);
         assert_eq!((cli.status, cli.body), (429, Some(GEMINI_MIN_FINAL_WAIT)));
-        assert_eq!(Program::Other.reply(Dialect::Gemini, usual, cooldown_keys), usual, "the true wait");
-        let again = Situation { again: true, ..cooldown_keys };
+        assert_eq!(Program::Other.reply(Dialect::Gemini, usual, out_of_use), usual, "the true wait");
+        let again = Situation { again: true, ..out_of_use };
         assert_eq!(Program::Gemini.reply(Dialect::Gemini, usual, again).body, Some(20), "it may come back");
     }
 }

@@ -1,6 +1,6 @@
 //! Keys whose rest is about to end or has ended: one request of all gateways goes first, the others follow one by one.
 //!
-//! The core decides ([`Reopening`]); this table has its inputs. The right to go first is a lease in the store. It is claimed in the
+//! The library decides ([`Reopening`]); this table has its inputs. The right to go first is a lease in the store. It is claimed in the
 //! background before the rest ends, and renewed there; a request reads a flag. A gateway that has the lease and no request for a second gives
 //! it back. Where the store does not say who has it, each gateway lets one of its own go first.
 //!

@@ -1,7 +1,7 @@
 //! What all cores share: the plan, what was learned, and the sinks of journal, metrics, log and traces.
 //!
 //! Every core can read everything here at any time without waiting: the plan is swapped as a whole, breakers and gates are the
-//! core's lock-free ones, and the ledger's working copy is in memory.
+//! lock-free ones of the library (`koboshi`), and the ledger's working copy is in memory.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -146,11 +146,11 @@ impl SharedState {
             agents: OnceLock::new(),
             more_metrics: OnceLock::new(),
             agents_key: AgentsKey::default(),
-            sessions: Sessions::new(format!("{}-{}", ledger_name, crate::shared::context::own_id())),
+            sessions: Sessions::new(format!("{}-{}", ledger_name, crate::shared::context::new_request_id())),
             spending: Arc::new(Spending::new(format!(
                 "{}-{}",
                 ledger_name,
-                crate::shared::context::own_id()
+                crate::shared::context::new_request_id()
             ))),
             meters: Meters::new(),
             schemas: Schemas::new(MAX_SCHEMAS),
@@ -258,46 +258,46 @@ impl SharedState {
     }
 
     /// A round-robin counter.
-    pub(crate) fn turn(&self) -> usize {
+    pub(crate) fn next_number(&self) -> usize {
         self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Writes a journal entry.
     pub(crate) fn note(
         &self,
-        what: EntryKind,
-        kind: &str,
+        kind: EntryKind,
+        name: &str,
         key: Option<&ScopeKey>,
         text: String,
         data: serde_json::Value,
     ) {
-        self.write_note(None, what, kind, key, text, data);
+        self.write_note(None, kind, name, key, text, data);
     }
 
     /// Writes a journal entry about a request, with the agent that sent it.
     pub(crate) fn note_for(
         &self,
         context: &RequestContext,
-        what: EntryKind,
-        kind: &str,
+        kind: EntryKind,
+        name: &str,
         key: Option<&ScopeKey>,
         text: String,
         data: serde_json::Value,
     ) {
-        self.write_note(context.agent.as_deref(), what, kind, key, text, data);
+        self.write_note(context.agent.as_deref(), kind, name, key, text, data);
     }
 
     fn write_note(
         &self,
         agent: Option<&str>,
-        what: EntryKind,
-        kind: &str,
+        kind: EntryKind,
+        name: &str,
         key: Option<&ScopeKey>,
         text: String,
         data: serde_json::Value,
     ) {
-        let mut entry = Entry::new(self.wall(), self.ledger.node(), what, text);
-        entry.kind = Some(kind.to_owned().into());
+        let mut entry = Entry::new(self.wall(), self.ledger.node(), kind, text);
+        entry.kind = Some(name.to_owned().into());
         entry.key = key.cloned();
         entry.agent = agent.map(str::to_owned);
         entry.data = Some(data);

@@ -46,10 +46,10 @@ impl Targets {
         plan: &Plan,
         provider: &Arc<Provider>,
         model: &str,
-        own_key: &HeaderValue,
+        client_key: &HeaderValue,
     ) -> Arc<Target> {
         let scopes = Scopes::borrowed(&provider.name, model);
-        let credential = Credential::borrowed(provider.kind, own_key);
+        let credential = Credential::borrowed(provider.kind, client_key);
         let target = make(state, plan, provider, model, credential, scopes, None);
         Arc::new(target.borrowed())
     }

@@ -31,14 +31,14 @@ impl Stream<'_, '_> {
     ) -> Result<Option<Bytes>, AttemptError> {
         if self.needs_no_more(incoming.answer) {
             let block = incoming.open.body.next_if_ready().await.flatten().and_then(Result::ok);
-            incoming.answer.has_trailing = block.is_none();
+            incoming.answer.usage_may_follow = block.is_none();
             return Ok(block);
         }
         let Some(block) = self.read_block(incoming).await? else { return Ok(None) };
-        if incoming.answer.has_begun {
+        if incoming.answer.got_first_block {
             return Ok(Some(block));
         }
-        incoming.answer.has_begun = true;
+        incoming.answer.got_first_block = true;
         match block.trim_ascii_start().first() {
             Some(b'{') => Box::pin(self.read_unstreamed(incoming, block)).await.map(Some),
             // Events begin with the name of a field or a colon; this is a page or a list, whatever its head says.
@@ -52,7 +52,7 @@ impl Stream<'_, '_> {
     /// Whether the client has everything that it asked for. Only the cost may follow then, which the client did not ask for, so it does not wait
     /// for that: [`trailing`](crate::stream::trailing) does.
     fn needs_no_more(&self, answer: &Answer) -> bool {
-        let request = self.run.request;
+        let request = self.routed.request;
         // Only in such dialects the cost follows the end in a frame of its own.
         self.dialect.has_optional_usage()
             && answer.has_all_choices(request.n().max(1))
@@ -73,13 +73,13 @@ impl Stream<'_, '_> {
         let (limit, sub) = answer.timeout(&open.limits);
         let read = {
             let next = pin!(timeout_at(limit, open.body.next_joined()));
-            self.keep_alive.during(self.run, next).await
+            self.keep_alive.during(self.routed, next).await
         };
         match read {
             Ok(Some(Ok(block))) => Ok(Some(block)),
             Ok(None) => Ok(None),
             // The answer is complete: how the connection ended does not matter.
-            Ok(Some(Err(_))) | Err(_) if is_whole && !answer.ends_often => Ok(None),
+            Ok(Some(Err(_))) | Err(_) if is_whole && !answer.ends_with_body => Ok(None),
             Ok(Some(Err(fault))) => {
                 open.failed_after(answer.last_progress.elapsed());
                 Err(fault.into())
@@ -125,10 +125,10 @@ impl Stream<'_, '_> {
         incoming: &mut IncomingAnswer<'_, '_>,
     ) -> Result<Step<'d>, AttemptError> {
         let mut step = incoming.answer.events.read(frame.event(), data).map_err(|_| malformed())?;
-        let is_native = self.dialect == self.run.request.dialect();
+        let is_native = self.dialect == self.routed.request.dialect();
         // No other dialect can express a model's sound and pictures: an answer of those alone would be empty.
         if step.audio && !is_native {
-            self.run.note_lost_media(&incoming.open.target);
+            self.routed.note_lost_media(&incoming.open.target);
             step.audio = false;
         }
         step.hosted &= is_native;

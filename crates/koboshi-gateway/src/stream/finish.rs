@@ -27,7 +27,7 @@ impl Stream<'_, '_> {
         }
         // The target that wrote the answer; another one may have to correct a call.
         let author = Arc::clone(&open.target);
-        let reason = answer.finish();
+        let reason = answer.how_it_ended();
         let mut cost = answer.usage.unwrap_or_default();
         let mut open = if answer.calls.is_empty() {
             open
@@ -50,7 +50,7 @@ impl Stream<'_, '_> {
         }
         let frames = std::mem::take(&mut answer.buffer.frames);
         if is_rewritten && !answer.calls.is_empty() {
-            let calls = self.run.for_client(&author, answer.calls.clone());
+            let calls = self.routed.for_client(&author, answer.calls.clone());
             self.release_with_calls(frames, &calls, is_made_whole(&calls, reason));
         } else {
             self.release(frames);
@@ -58,13 +58,13 @@ impl Stream<'_, '_> {
         self.delivered.push(&answer.buffer.text);
         self.is_plain_text = !self.delivered.beyond_text && answer.is_plain_text();
         let total = self.cost.known();
-        let end = self.run.writer.borrow_mut().finish(answer.end_reason(reason), total.as_ref());
+        let end = self.routed.writer.borrow_mut().finish(answer.end_reason(reason), total.as_ref());
         self.outbox.push(end);
         self.flush().await;
         if is_resumed {
-            self.run.core.state.meters.recovery("resumed");
+            self.routed.core.state.meters.recovery("resumed");
         }
-        if answer.has_trailing {
+        if answer.usage_may_follow {
             Box::pin(TrailingUsage::new(answer.framer, journey.whole(open)).receive()).await;
         } else {
             drain(&mut open.body).await;
@@ -83,8 +83,8 @@ impl Stream<'_, '_> {
         cost: &mut Usage,
     ) -> Result<Box<OpenAttempt>, CallsError> {
         let may_refuse = self.phase.is_held() || self.delivered.can_resume();
-        let checking = self.run.settle_calls(journey, open, &mut answer.calls, reason, cost, may_refuse);
-        self.keep_alive.during(self.run, Box::pin(checking).as_mut()).await
+        let checking = self.routed.settle_calls(journey, open, &mut answer.calls, reason, cost, may_refuse);
+        self.keep_alive.during(self.routed, Box::pin(checking).as_mut()).await
     }
 
     /// Sends buffered frames, but the calls in them whole and rewritten, and the end where it has changed.
@@ -103,7 +103,7 @@ impl Stream<'_, '_> {
                 }
                 _ => false,
             };
-            let mut writer = self.run.writer.borrow_mut();
+            let mut writer = self.routed.writer.borrow_mut();
             self.outbox.push(match frame {
                 BufferedFrame::Bytes(_, step) if is_written => writer.write(&step),
                 frame => frame.write(&mut writer),
@@ -124,7 +124,7 @@ impl Stream<'_, '_> {
             let same = calls.iter().take_while(|call| call.choice == first.choice).count();
             let (these, others) = calls.split_at(same);
             let wholes: Vec<_> = these.iter().map(ToolCall::whole).collect();
-            self.outbox.push(self.run.writer.borrow_mut().calls(first.choice, &wholes));
+            self.outbox.push(self.routed.writer.borrow_mut().calls(first.choice, &wholes));
             calls = others;
         }
     }
@@ -132,7 +132,7 @@ impl Stream<'_, '_> {
 
 impl Answer {
     /// Why the answer ended: cut, if any of its choices was.
-    fn finish(&self) -> Finish {
+    fn how_it_ended(&self) -> Finish {
         let reasons = self.finishes.iter().map(|(_, reason)| Finish::of(reason));
         reasons.fold(Finish::Unknown, |known, next| if known == Finish::Cut { known } else { next })
     }

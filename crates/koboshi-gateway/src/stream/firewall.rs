@@ -26,7 +26,7 @@ use crate::attempt::Shape;
 use crate::attempt::journey::{Journey, JourneyEnd, OpenAttempt};
 use crate::observe::log::Level;
 use crate::shared::notice::Notice;
-use crate::stream::run::Run;
+use crate::stream::routed_request::RoutedRequest;
 use crate::stream::unary::read_whole;
 
 /// The schema of a tool without one: it often takes nothing at all.
@@ -160,7 +160,7 @@ enum CallsVerdict {
     Hopeless,
 }
 
-impl Run<'_> {
+impl RoutedRequest<'_> {
     /// Checks and corrects the calls of an answer. The attempt may be replaced by the one that answered last. With `may_refuse` the guard may
     /// refuse the answer as a whole.
     pub(crate) async fn settle_calls(

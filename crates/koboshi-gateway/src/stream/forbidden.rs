@@ -1,6 +1,6 @@
 //! What the loop guard forbids in a request, and which answers it refuses.
 //!
-//! A stop forbids no more than needed to end the loop (the core's [`Forbids`]): first the calls that repeat, then their tools, all tools last. A
+//! A stop forbids no more than needed to end the loop (the library's [`Forbids`]): first the calls that repeat, then their tools, all tools last. A
 //! note in the last tool result informs the model. If it makes a forbidden call all the same, the client never sees that answer: the model reads
 //! why the call was refused and answers again, freely, with text or with other calls. After the second refusal of a request it gets no tools.
 
@@ -13,7 +13,7 @@ use koboshi_wire::form::GuardCall;
 use serde_json::{Value, json};
 
 use crate::stream::firewall::ToolCall;
-use crate::stream::run::Run;
+use crate::stream::routed_request::RoutedRequest;
 
 /// How often the answers to one request are refused. After the last refusal the model gets no tools.
 const MAX_REFUSALS: u32 = 2;
@@ -86,11 +86,11 @@ pub(crate) fn mode_after<'t>(calls: &'t [Correction<'t>], text: &'t str) -> Atte
     if calls.is_empty() { AttemptMode::Plain } else { AttemptMode::Refuse(RefusedCalls { text, calls }) }
 }
 
-impl Run<'_> {
+impl RoutedRequest<'_> {
     /// Whether an answer with these calls is refused; then the model reads why in the next attempt.
     pub(crate) fn refuses(&self, calls: &[ToolCall]) -> bool {
         let Some(forbidden) = &self.guard_changes.forbidden else { return false };
-        if self.refusals.get() >= MAX_REFUSALS || calls.iter().any(|call| call.choice != 0) {
+        if self.progress.guard_refusals.get() >= MAX_REFUSALS || calls.iter().any(|call| call.choice != 0) {
             return false;
         }
         let is_refused = |call: &ToolCall| forbidden.refuses(&call.known_name(), &call.arguments);
@@ -103,8 +103,8 @@ impl Run<'_> {
             let why = Some(forbidden.what).filter(|_| is_refused(call));
             (call.clone(), refusal(&state.phrases, self.context.lang, &call.name, why, &ways_out))
         });
-        *self.refused.borrow_mut() = RefusedAnswer { calls: refused.collect() };
-        self.refusals.set(self.refusals.get() + 1);
+        *self.progress.guard_refused.borrow_mut() = RefusedAnswer { calls: refused.collect() };
+        self.progress.guard_refusals.set(self.progress.guard_refusals.get() + 1);
         self.disclose(|facts| facts.reasks += 1);
         state.meters.guard("refused");
         let tools: Vec<&str> =
@@ -117,6 +117,6 @@ impl Run<'_> {
 
     /// Whether the model gets no tools: the guard closes the turn, or its answers were refused often enough.
     pub(crate) fn is_closed(&self) -> bool {
-        self.guard_changes.close || self.refusals.get() >= MAX_REFUSALS
+        self.guard_changes.close || self.progress.guard_refusals.get() >= MAX_REFUSALS
     }
 }

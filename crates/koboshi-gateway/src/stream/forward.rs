@@ -173,7 +173,7 @@ impl Stream<'_, '_> {
                 };
                 return Ok(answer
                     .buffer
-                    .push(frame, answer.has_content, &self.run.core.state, self.run.plan)?);
+                    .push(frame, answer.has_content, &self.routed.core.state, self.routed.plan)?);
             }
             FrameAction::Commit => {
                 self.commit(incoming.journey);
@@ -191,13 +191,13 @@ impl Stream<'_, '_> {
     /// Sends text that continues an earlier answer, in a frame of ours.
     fn send_text(&mut self, text: &str) {
         self.delivered.push(text);
-        self.outbox.push(self.run.writer.borrow_mut().text(text));
+        self.outbox.push(self.routed.writer.borrow_mut().text(text));
     }
 
     /// Sends a frame: unchanged, or in the client's dialect.
     fn send_frame(&mut self, frame: &Frame, data: &str, step: &Step<'_>) {
         self.delivered.push(step.text.as_deref().unwrap_or_default());
-        let mut writer = self.run.writer.borrow_mut();
+        let mut writer = self.routed.writer.borrow_mut();
         if !self.forwards_bytes {
             self.outbox.push(writer.write(step));
         } else if writer.writes_list() {
@@ -211,7 +211,7 @@ impl Stream<'_, '_> {
 
     /// An unchanged frame; in a list only its data.
     fn raw(&self, frame: &Frame, data: &str) -> Bytes {
-        if self.run.writer.borrow_mut().writes_list() {
+        if self.routed.writer.borrow_mut().writes_list() {
             Bytes::copy_from_slice(data.as_bytes())
         } else {
             frame.raw().clone()
@@ -220,7 +220,7 @@ impl Stream<'_, '_> {
 
     /// Sends buffered frames.
     pub(super) fn release(&mut self, frames: Vec<BufferedFrame>) {
-        let mut writer = self.run.writer.borrow_mut();
+        let mut writer = self.routed.writer.borrow_mut();
         for frame in frames {
             self.outbox.push(frame.write(&mut writer));
         }

@@ -34,24 +34,24 @@ pub(crate) struct Answer {
     /// A content filter ended it.
     pub(super) filtered: Option<Box<Fault>>,
     /// Choices that have begun, as bits.
-    begun: u128,
+    started_choices: u128,
     /// When it last progressed; keep-alive frames of the provider do not count.
     pub(super) last_progress: Instant,
     /// Whether it has progressed since then.
     pub(super) has_progressed: bool,
     /// The first block has come.
-    pub(super) has_begun: bool,
+    pub(super) got_first_block: bool,
     pub(super) has_content: bool,
     /// The provider's own tools were at work: an answer even where no text follows, but nothing that the client must see at once.
     has_hosted: bool,
     /// It continued after its end, so only the end of its body is the end.
-    pub(super) ends_often: bool,
+    pub(super) ends_with_body: bool,
     /// Its last end came alone, as a final one does: an end together with content may not be the last.
     ended_alone: bool,
     /// The terminal mark has come.
-    pub(super) is_done: bool,
+    pub(super) saw_end_mark: bool,
     /// Only the cost can follow, and the client does not wait for it.
-    pub(super) has_trailing: bool,
+    pub(super) usage_may_follow: bool,
 }
 
 /// Why an answer was not received to its end.
@@ -91,17 +91,17 @@ impl Stream<'_, '_> {
         incoming: &mut IncomingAnswer<'_, '_>,
     ) -> Result<Judgement, AttemptError> {
         if step.done && self.dialect.has_done_mark() {
-            incoming.answer.is_done = true;
+            incoming.answer.saw_end_mark = true;
             return Ok(FrameEvent::Nothing.into());
         }
         self.check_error(step, data, incoming)?;
-        incoming.answer.is_done = step.done && !self.dialect.repeats_finish();
+        incoming.answer.saw_end_mark = step.done && !self.dialect.repeats_finish();
         self.learn_names(step, incoming.open);
         self.record(step, incoming)?;
         if self.dialect.has_optional_usage() && step.usage.is_some() && step.choices == 0 {
             // The last frame contains only the usage; ours is sent instead, with the cost of all answers.
-            self.run.writer.borrow_mut().upstream_sends_usage();
-            incoming.answer.is_done = incoming.answer.is_whole();
+            self.routed.writer.borrow_mut().upstream_sends_usage();
+            incoming.answer.saw_end_mark = incoming.answer.is_whole();
             return Ok(FrameEvent::Nothing.into());
         }
         self.check_finish(step, data, incoming)?;
@@ -148,7 +148,7 @@ impl Stream<'_, '_> {
 
     /// Takes the id and the model of the answer, for the frames that the gateway writes.
     fn learn_names(&mut self, step: &Step<'_>, open: &OpenAttempt) {
-        let mut writer = self.run.writer.borrow_mut();
+        let mut writer = self.routed.writer.borrow_mut();
         // An id of another vendor means nothing to the client.
         if self.forwards_bytes
             && writer.names.id.is_empty()
@@ -169,7 +169,7 @@ impl Stream<'_, '_> {
         if step.has_content() {
             if !answer.has_content {
                 answer.has_content = true;
-                open.observe_first_content(&self.run.core.state);
+                open.observe_first_content(&self.routed.core.state);
             }
             let calls = step.calls.iter().filter_map(|piece| piece.arguments.as_deref());
             open.attempt_guard
@@ -185,9 +185,9 @@ impl Stream<'_, '_> {
         answer.has_progressed |= step.has_content() || !step.finish.is_empty();
         self.delivered.beyond_text |= step.refusal || step.audio || step.other_text;
         for piece in &step.calls {
-            collect(&mut answer.calls, piece, self.run.plan.config.args.max_bytes).ok_or_else(too_long)?;
+            collect(&mut answer.calls, piece, self.routed.plan.config.args.max_bytes).ok_or_else(too_long)?;
         }
-        answer.begun |= step.speaking;
+        answer.started_choices |= step.speaking;
         if !step.finish.is_empty() {
             answer.ended_alone = !step.has_content();
         }
@@ -223,19 +223,19 @@ impl Stream<'_, '_> {
     /// Whether a frame must wait: before any content, in an answer with tool calls, where the whole answer is needed first, and where
     /// the client's dialect cannot express anything of it that could commit the stream.
     fn must_wait(&self, step: &Step<'_>, answer: &Answer) -> bool {
-        let is_unheard = || !self.forwards_bytes && self.phase.is_held() && !is_heard(step);
-        !answer.calls.is_empty() || !self.forwards_at_once() || !answer.has_content || is_unheard()
+        let is_invisible = || !self.forwards_bytes && self.phase.is_held() && !is_visible_everywhere(step);
+        !answer.calls.is_empty() || !self.forwards_at_once() || !answer.has_content || is_invisible()
     }
 }
 
 /// Whether clients of every dialect see something of this step.
-fn is_heard(step: &Step<'_>) -> bool {
+fn is_visible_everywhere(step: &Step<'_>) -> bool {
     step.text.is_some() || step.thought.is_some() || step.refused.is_some()
 }
 
 /// Whether a step, without its calls, contains something that another dialect can express.
 fn says_something(step: &Step<'_>) -> bool {
-    is_heard(step) || step.signature.is_some() || step.block.is_some() || step.item.is_some()
+    is_visible_everywhere(step) || step.signature.is_some() || step.block.is_some() || step.item.is_some()
 }
 
 impl Answer {
@@ -248,16 +248,16 @@ impl Answer {
             finishes: Vec::new(),
             usage: None,
             filtered: None,
-            begun: 0,
+            started_choices: 0,
             last_progress: Instant::now(),
             has_progressed: false,
-            has_begun: false,
+            got_first_block: false,
             has_content: false,
             has_hosted: false,
-            ends_often: false,
+            ends_with_body: false,
             ended_alone: false,
-            is_done: false,
-            has_trailing: false,
+            saw_end_mark: false,
+            usage_may_follow: false,
         }
     }
 
@@ -266,7 +266,7 @@ impl Answer {
         let known = self.finishes.iter_mut().find(|(other, _)| *other == choice);
         match known.filter(|_| dialect.repeats_finish()) {
             Some((_, known)) => {
-                self.ends_often = true;
+                self.ends_with_body = true;
                 reason.clone_into(known);
             }
             None => self.finishes.push((choice, reason.to_owned())),
@@ -275,7 +275,7 @@ impl Answer {
 
     /// Whether every choice that began has ended.
     pub(super) fn is_whole(&self) -> bool {
-        !self.finishes.is_empty() && self.begun & !self.ended_choices() == 0
+        !self.finishes.is_empty() && self.started_choices & !self.ended_choices() == 0
     }
 
     fn ended_choices(&self) -> u128 {

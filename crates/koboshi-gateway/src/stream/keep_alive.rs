@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::http::response_future::ResponseSender;
 use crate::reply::stream_head;
-use crate::stream::run::Run;
+use crate::stream::routed_request::RoutedRequest;
 
 /// Sends keep-alive frames in one stream.
 pub(crate) struct KeepAliveTimer<'t> {
@@ -37,7 +37,7 @@ impl<'t> KeepAliveTimer<'t> {
     /// is stored twice.
     pub(crate) async fn during<T>(
         &mut self,
-        run: &Run<'_>,
+        routed: &RoutedRequest<'_>,
         mut work: Pin<&mut impl Future<Output = T>>,
     ) -> T {
         poll_fn(|context| {
@@ -53,8 +53,8 @@ impl<'t> KeepAliveTimer<'t> {
                 if alarm.as_mut().poll(context).is_pending() {
                     return Poll::Pending;
                 }
-                self.sender.head(stream_head(run.context, &run.facts()));
-                self.sender.offer_with(|| run.writer.borrow_mut().keep_alive_frame());
+                self.sender.head(stream_head(routed.context, &routed.facts()));
+                self.sender.offer_with(|| routed.writer.borrow_mut().keep_alive_frame());
                 self.restart();
             }
         })

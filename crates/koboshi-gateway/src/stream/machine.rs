@@ -25,12 +25,12 @@ use crate::stream::judge::{Answer, AttemptError, too_long};
 use crate::stream::keep_alive::KeepAliveTimer;
 use crate::stream::phase::{AttemptFailure, DeliveredContent, FailureAction, Phase, RewindAction};
 use crate::stream::resume::{Resume, ResumeFrom};
-use crate::stream::run::Run;
+use crate::stream::routed_request::RoutedRequest;
 use crate::stream::writer::separate_error;
 
 /// One stream to a client.
 pub(crate) struct Stream<'s, 'r> {
-    pub(super) run: &'s Run<'r>,
+    pub(super) routed: &'s RoutedRequest<'r>,
     pub(super) sender: &'s ResponseSender,
     pub(super) keep_alive: KeepAliveTimer<'s>,
     pub(super) phase: Phase,
@@ -98,16 +98,16 @@ enum Failure {
 }
 
 impl<'s, 'r> Stream<'s, 'r> {
-    pub(crate) fn new(run: &'s Run<'r>, sender: &'s ResponseSender) -> Self {
-        let serve = &run.plan.config.serve;
+    pub(crate) fn new(routed: &'s RoutedRequest<'r>, sender: &'s ResponseSender) -> Self {
+        let serve = &routed.plan.config.serve;
         Self {
-            run,
+            routed,
             sender,
             keep_alive: KeepAliveTimer::new(sender, serve.first_byte_hold, serve.keep_alive_every),
             phase: Phase::default(),
             delivered: DeliveredContent::default(),
             outbox: Outbox::default(),
-            dialect: run.request.dialect(),
+            dialect: routed.request.dialect(),
             forwards_bytes: true,
             cost: TotalCost::default(),
             annotation: None,
@@ -119,7 +119,7 @@ impl<'s, 'r> Stream<'s, 'r> {
     /// Adds an annotation about the whole answer to the first frame.
     pub(crate) fn annotated(mut self, annotation: Value) -> Self {
         self.annotation = Some(annotation);
-        self.run.writer.borrow_mut().write_all_frames();
+        self.routed.writer.borrow_mut().write_all_frames();
         self
     }
 
@@ -134,14 +134,14 @@ impl<'s, 'r> Stream<'s, 'r> {
         loop {
             let Err(failure) = self.attempt(journey).await else { return Ok(Outcome::Whole) };
             let can_retry = matches!(failure, Failure::Attempt(_));
-            let can_resume = self.delivered.can_resume() || self.run.context.can_rewind();
+            let can_resume = self.delivered.can_resume() || self.routed.context.can_rewind();
             let failed = AttemptFailure { can_retry, can_resume };
             let (phase, action) = std::mem::take(&mut self.phase).on_failure(failed);
             self.phase = phase;
             let (ended, recovery) = match failure {
                 Failure::Attempt(fault) if action == FailureAction::Retry => {
                     self.broken = Some(fault.kind);
-                    if self.run.context.notices.is_some() {
+                    if self.routed.context.notices.is_some() {
                         // Notices keep their place among the pieces.
                         self.sender.drained().await;
                     }
@@ -172,7 +172,7 @@ impl<'s, 'r> Stream<'s, 'r> {
                 Err(error) => Err(self.calls_failed(error)),
             },
             Err(AttemptError::BrokenCall) => Err(self.calls_failed(end_uncorrectable(journey, open))),
-            Err(AttemptError::Differs(fault)) if self.run.context.can_rewind() => {
+            Err(AttemptError::Differs(fault)) if self.routed.context.can_rewind() => {
                 journey.withdraw(open, WithdrawReason::Differs, None);
                 self.delivered.beyond_text = true;
                 Err(Failure::Attempt(fault))
@@ -190,7 +190,7 @@ impl<'s, 'r> Stream<'s, 'r> {
     fn must_rewind(&self, target: &Target) -> bool {
         let continues =
             self.delivered.refused_at.is_some() || self.delivered.can_resume() && target.prefills();
-        self.run.context.can_rewind() && !continues
+        self.routed.context.can_rewind() && !continues
     }
 
     /// The client begins the answer again: it has nothing now.
@@ -201,34 +201,34 @@ impl<'s, 'r> Stream<'s, 'r> {
             return;
         }
         let kind = self.broken.unwrap_or(Kind::ConnectionClosed);
-        self.run.context.notify(|| Notice::Rewind { kind });
-        self.run.core.state.meters.recovery("rewound");
+        self.routed.context.notify(|| Notice::Rewind { kind });
+        self.routed.core.state.meters.recovery("rewound");
         self.delivered = DeliveredContent::default();
     }
 
     /// Asks targets until one begins to answer. A target that supports it gets the text that the client has.
     async fn open(&mut self, journey: &mut Journey<'_>) -> Result<Box<OpenAttempt>, JourneyEnd> {
-        let run = self.run;
+        let routed = self.routed;
         let text = &self.delivered.text;
-        let refused = run.refused.take();
+        let refused = routed.progress.guard_refused.take();
         let calls = refused.corrected();
         let resuming = self.phase.is_resuming() && calls.is_empty() && self.delivered.can_resume();
         let mut make = |target: &Target| {
             if resuming && target.prefills() {
-                run.write(target, &AttemptMode::Prefill(text))
+                routed.write(target, &AttemptMode::Prefill(text))
             } else {
-                run.write(target, &mode_after(&calls, text))
+                routed.write(target, &mode_after(&calls, text))
             }
         };
         let opened = {
-            let mut opening = Box::pin(journey.open_resuming(&run.shape, &mut make, resuming));
-            self.keep_alive.during(run, opening.as_mut()).await
+            let mut opening = Box::pin(journey.begin_answer(&routed.shape, &mut make, resuming));
+            self.keep_alive.during(routed, opening.as_mut()).await
         };
         drop(calls);
-        run.refused.replace(refused);
+        routed.progress.guard_refused.replace(refused);
         if let Ok(open) = &opened {
-            run.served_by(open);
-            run.disclose(|facts| facts.tried(journey));
+            routed.served_by(open);
+            routed.disclose(|facts| facts.note_last_fault(journey));
             self.annotate_simulated(&open.target);
         }
         opened
@@ -239,13 +239,13 @@ impl<'s, 'r> Stream<'s, 'r> {
         if !self.phase.is_held() || (self.annotation.is_none() && !target.is_simulated()) {
             return;
         }
-        let is_written = self.annotation.is_some() || !self.run.is_native(target);
+        let is_written = self.annotation.is_some() || !self.routed.is_native(target);
         let mut annotation = self.annotation.take().unwrap_or_else(|| json!({}));
         if let Some(fields) = annotation.as_object_mut() {
             fields.remove(SIMULATED);
             if target.is_simulated() && is_written {
                 fields.insert(SIMULATED.to_owned(), true.into());
-                self.run.writer.borrow_mut().write_all_frames();
+                self.routed.writer.borrow_mut().write_all_frames();
             }
         }
         self.annotation = Some(annotation).filter(|all| all.as_object().is_some_and(|all| !all.is_empty()));
@@ -253,8 +253,8 @@ impl<'s, 'r> Stream<'s, 'r> {
 
     /// Begins an answer. Nothing of an attempt that the client has not seen counts for it.
     fn begin(&mut self, open: &OpenAttempt) {
-        self.dialect = self.run.target_dialect(&open.target);
-        let mut writer = self.run.writer.borrow_mut();
+        self.dialect = self.routed.target_dialect(&open.target);
+        let mut writer = self.routed.writer.borrow_mut();
         let is_native = self.dialect == writer.dialect();
         match &mut self.phase {
             Phase::Held => {
@@ -294,13 +294,13 @@ impl<'s, 'r> Stream<'s, 'r> {
             incoming.answer.framer.push(block);
             while let Some(frame) = incoming.answer.framer.next_frame() {
                 self.take_frame(&frame.map_err(|_| too_long())?, incoming)?;
-                if incoming.answer.is_done {
+                if incoming.answer.saw_end_mark {
                     return incoming.answer.check(&self.phase);
                 }
             }
             self.flush().await;
         }
-        if !incoming.answer.has_trailing
+        if !incoming.answer.usage_may_follow
             && let Some(frame) = incoming.answer.framer.finish().map(Frame::closed)
         {
             self.take_frame(&frame, incoming)?;
@@ -343,35 +343,35 @@ impl<'s, 'r> Stream<'s, 'r> {
 
     /// Ends the stream with an error, in the client's dialect. `recovery` is its name in the metrics.
     async fn send_error(&mut self, ended: &JourneyEnd, recovery: &'static str) {
-        let run = self.run;
-        let meters = &run.core.state.meters;
+        let routed = self.routed;
+        let meters = &routed.core.state.meters;
         meters.recovery(recovery);
         let error_reply = crate::reply::failure_reply(
-            &run.core.state,
-            run.plan,
-            run.context,
-            run.targets,
+            &routed.core.state,
+            routed.plan,
+            routed.context,
+            routed.targets,
             ended,
-            &run.facts(),
+            &routed.facts(),
         );
         meters.answer("broken");
-        let frame = run.writer.borrow_mut().error(&error_reply.failure());
-        separate_error(run.context).await;
+        let frame = routed.writer.borrow_mut().error(&error_reply.failure());
+        separate_error(routed.context).await;
         self.sender.send(frame).await;
     }
 
     /// Commits the stream: sends the head, then the annotation. From here on the client sees content.
     pub(super) fn commit(&mut self, journey: &Journey<'_>) {
-        let run = self.run;
-        run.disclose(|facts| facts.tried(journey));
-        self.sender.head(stream_head(run.context, &run.facts.borrow()));
+        let routed = self.routed;
+        routed.disclose(|facts| facts.note_last_fault(journey));
+        self.sender.head(stream_head(routed.context, &routed.facts.borrow()));
         if let Some(annotation) = self.annotation.take() {
-            self.outbox.push(run.writer.borrow_mut().open(&annotation));
+            self.outbox.push(routed.writer.borrow_mut().open(&annotation));
         }
     }
 
     /// Whether content is sent as it comes.
     pub(super) fn forwards_at_once(&self) -> bool {
-        self.run.commit == Commit::First
+        self.routed.commit == Commit::First
     }
 }

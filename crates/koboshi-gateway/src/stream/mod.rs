@@ -46,7 +46,7 @@ pub(crate) mod keep_alive;
 pub(crate) mod machine;
 pub(crate) mod phase;
 pub(crate) mod resume;
-pub(crate) mod run;
+pub(crate) mod routed_request;
 pub(crate) mod trailing;
 pub(crate) mod unary;
 pub(crate) mod whole;

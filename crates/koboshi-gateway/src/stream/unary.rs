@@ -25,9 +25,9 @@ use crate::shared::core_state::CoreState;
 use crate::stream::blocks::Blocks;
 use crate::stream::firewall::{CallsError, ToolCall, broken_call, is_made_whole};
 use crate::stream::forbidden::mode_after;
-use crate::stream::run::Run;
+use crate::stream::routed_request::RoutedRequest;
 use crate::stream::whole::{self, Dialects, ReadAnswer, WholeAnswer, WrittenFor, on_a_large_core};
-use crate::stream::writer::own_id;
+use crate::stream::writer::answer_id;
 
 /// Larger answers are refused.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
@@ -99,7 +99,7 @@ fn next_block(limits: &Limits) -> (Instant, Sub) {
     if idle < limits.total { (idle, Sub::Idle) } else { (limits.total, Sub::Total) }
 }
 
-impl Run<'_> {
+impl RoutedRequest<'_> {
     /// Asks targets until there is a complete, valid answer.
     pub(crate) async fn answer(&self, journey: &mut Journey<'_>) -> Result<UnaryAnswer, JourneyEnd> {
         // The cost of refused answers.
@@ -155,12 +155,12 @@ impl Run<'_> {
 
     /// Requests a whole answer; after a refused one the model reads why.
     async fn open_whole(&self, journey: &mut Journey<'_>) -> Result<Box<OpenAttempt>, JourneyEnd> {
-        let refused = self.refused.take();
+        let refused = self.progress.guard_refused.take();
         let calls = refused.corrected();
         let opened =
             journey.open(&self.shape, &mut |target| self.write(target, &mode_after(&calls, ""))).await;
         drop(calls);
-        self.refused.replace(refused);
+        self.progress.guard_refused.replace(refused);
         opened
     }
 
@@ -245,7 +245,7 @@ pub(crate) fn filtered() -> Box<Fault> {
     Box::new(Fault::of(Kind::ContentFiltered, "gateway.filter"))
 }
 
-impl Run<'_> {
+impl RoutedRequest<'_> {
     /// An answer as the client gets it; with its cost, where that is another one than it says.
     async fn for_reader(
         &self,
@@ -258,7 +258,7 @@ impl Run<'_> {
         let head = match self.is_native(target) {
             true => Head::default(),
             false => Head {
-                id: own_id(self.request.dialect(), &self.context.id),
+                id: answer_id(self.request.dialect(), &self.context.id),
                 model: target.model.to_string(),
                 created: self.context.wall.as_second(),
                 fingerprint: None,

@@ -49,7 +49,7 @@ impl<'r> LazyStreamWriter<'r> {
 pub(crate) struct StreamWriter {
     /// The names of the answer: the id of the first one, and the model that really answers.
     pub(crate) names: Head,
-    manner: StreamOptions,
+    options: StreamOptions,
     style: KeepAlive,
     writer: Option<Writer>,
     /// The id of the request and the model that it asks for: the names of the answer where no target states others.
@@ -70,7 +70,7 @@ pub(crate) struct StreamWriter {
 
 impl StreamWriter {
     fn new(context: &RequestContext, request: &Request<'_>, style: KeepAlive) -> Self {
-        let manner = StreamOptions {
+        let options = StreamOptions {
             dialect: request.dialect(),
             forward_signatures: true,
             include_usage: request.include_usage(),
@@ -80,7 +80,7 @@ impl StreamWriter {
         };
         Self {
             names: Head { created: context.wall.as_second(), ..Head::default() },
-            manner,
+            options,
             style,
             writer: None,
             request: context.id.clone(),
@@ -96,7 +96,7 @@ impl StreamWriter {
 
     /// The client's dialect.
     pub(crate) fn dialect(&self) -> Dialect {
-        self.manner.dialect
+        self.options.dialect
     }
 
     /// Whether frames of an upstream of the client's dialect can be sent unchanged.
@@ -104,9 +104,9 @@ impl StreamWriter {
         !self.writes_all
     }
 
-    /// Begins an answer. Thinking signatures are forwarded where its vendor is the client's.
+    /// Sets whether thinking signatures are forwarded: where the vendor of the answer is the client's.
     pub(crate) fn forward_signatures(&mut self, keep: bool) {
-        self.manner.forward_signatures = keep;
+        self.options.forward_signatures = keep;
         if let Some(writer) = &mut self.writer {
             writer.forward_signatures(keep);
         }
@@ -132,16 +132,16 @@ impl StreamWriter {
     }
 
     fn writer(&mut self) -> &mut Writer {
-        let Self { names, request, requested_model, manner, has_passed, has_ended, .. } = self;
+        let Self { names, request, requested_model, options, has_passed, has_ended, .. } = self;
         self.writer.get_or_insert_with(|| {
             let mut head = names.clone();
             if head.id.is_empty() {
-                head.id = own_id(manner.dialect, request);
+                head.id = answer_id(options.dialect, request);
             }
             if head.model.is_empty() {
                 head.model.clone_from(requested_model);
             }
-            let mut writer = Writer::new(head, *manner);
+            let mut writer = Writer::new(head, *options);
             if *has_passed {
                 let finish = if *has_ended { vec![(0, "stop".into())] } else { Vec::new() };
                 writer.passed(&Step { choices: 1, finish, ..Step::default() });
@@ -168,7 +168,7 @@ impl StreamWriter {
 
     /// Whether the client reads one list: of a frame only its data is sent, as an element of the list.
     pub(crate) fn writes_list(&self) -> bool {
-        self.manner.list
+        self.options.list
     }
 
     /// The part of an upstream frame that is sent.
@@ -208,7 +208,7 @@ impl StreamWriter {
     pub(crate) fn calls(&mut self, choice: u32, calls: &[WholeCall<'_>]) -> Bytes {
         if choice > 0 && self.dialect().streams_several_choices() {
             return match calls {
-                [only] if self.manner.legacy => frames::function_chunk(&self.names, choice, only),
+                [only] if self.options.legacy => frames::function_chunk(&self.names, choice, only),
                 _ => frames::calls_chunk_from(&self.names, choice, 0, calls),
             };
         }
@@ -261,7 +261,7 @@ pub(crate) async fn separate_error(context: &RequestContext) {
 }
 
 /// An id of ours, in the form that the dialect's clients expect.
-pub(crate) fn own_id(dialect: Dialect, request: &str) -> String {
+pub(crate) fn answer_id(dialect: Dialect, request: &str) -> String {
     let plain: String = request.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').take(48).collect();
     match dialect {
         Dialect::Chat => format!("chatcmpl-{request}"),

@@ -171,7 +171,7 @@ impl<'a> Request<'a> {
 
     /// Whether the conversation ends with the result of a tool.
     #[must_use]
-    pub fn is_in_a_loop(&self) -> bool {
+    pub fn ends_with_tool_result(&self) -> bool {
         use chat::request::Role::{Function, Tool};
         self.ask(
             |chat| chat.messages().last().is_some_and(|message| matches!(message.role, Tool | Function)),
@@ -184,7 +184,7 @@ impl<'a> Request<'a> {
 
     /// Whether the model has answered before.
     #[must_use]
-    pub fn goes_on(&self) -> bool {
+    pub fn has_earlier_answer(&self) -> bool {
         self.ask(
             |chat| chat.messages().iter().any(|message| message.role == chat::request::Role::Assistant),
             |form| form.turns.iter().any(|turn| turn.role == Role::Assistant),
@@ -205,27 +205,33 @@ impl<'a> Request<'a> {
     /// Whether tools are offered in the old form of chat completions.
     #[must_use]
     pub fn is_legacy(&self) -> bool {
-        matches!(self, Self::Chat(request) if request.is_legacy())
+        match self {
+            Self::Chat(request) => request.is_legacy(),
+            Self::Messages(_) | Self::Responses(_) | Self::Gemini(_) => false,
+        }
     }
 
     /// The field by which the request continues something that only its own provider holds, if it does.
     #[must_use]
-    pub fn pinned_by(&self) -> Option<&'static str> {
+    pub fn bound_by(&self) -> Option<&'static str> {
         match self {
-            Self::Responses(request) => request.pinned_by(),
+            Self::Responses(request) => request.bound_by(),
             Self::Chat(_) | Self::Messages(_) | Self::Gemini(_) => None,
         }
     }
 
     /// Whether only the provider that holds the conversation can continue it.
     #[must_use]
-    pub fn is_pinned(&self) -> bool {
-        matches!(self, Self::Responses(request) if request.is_pinned())
+    pub fn is_bound_to_provider(&self) -> bool {
+        match self {
+            Self::Responses(request) => request.is_bound_to_provider(),
+            Self::Chat(_) | Self::Messages(_) | Self::Gemini(_) => false,
+        }
     }
 
     /// The id of the answer that the request continues, where its provider holds that one.
     #[must_use]
-    pub fn goes_on_with(&self) -> Option<Cow<'a, str>> {
+    pub fn previous_answer_id(&self) -> Option<Cow<'a, str>> {
         match self {
             Self::Responses(request) => request.previous(),
             Self::Chat(_) | Self::Messages(_) | Self::Gemini(_) => None,

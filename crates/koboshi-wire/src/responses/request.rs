@@ -37,7 +37,7 @@ pub struct ResponsesRequest<'a> {
     pub(super) input: Input<'a>,
     form: Form<'a>,
     /// The field by which the request continues something that only its provider holds.
-    pinned_by: Option<&'static str>,
+    bound_by: Option<&'static str>,
 }
 
 /// The input.
@@ -124,23 +124,23 @@ impl<'a> ResponsesRequest<'a> {
             read_field(name, raw, &mut form);
         }
         let refers = matches!(&input, Input::Items { items, .. } if items.iter().any(|item| item.kind == Kind::Reference));
-        let pinned_by = ["previous_response_id", "conversation"]
+        let bound_by = ["previous_response_id", "conversation"]
             .into_iter()
             .find(|name| fields.get(name).is_some())
             .or(refers.then_some("input"));
-        Ok(Self { text, body: fields, input, form, pinned_by })
+        Ok(Self { text, body: fields, input, form, bound_by })
     }
 
     /// Whether the conversation is kept in the provider's store, so that no other provider can continue it.
     #[must_use]
-    pub fn is_pinned(&self) -> bool {
-        self.pinned_by.is_some()
+    pub fn is_bound_to_provider(&self) -> bool {
+        self.bound_by.is_some()
     }
 
     /// The field that says so.
     #[must_use]
-    pub fn pinned_by(&self) -> Option<&'static str> {
-        self.pinned_by
+    pub fn bound_by(&self) -> Option<&'static str> {
+        self.bound_by
     }
 
     /// A field of the top level, as it is written.

@@ -33,8 +33,12 @@ struct ModelFile {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PriceRow {
-    #[serde(rename = "match")]
-    pattern: String,
+    #[serde(default, rename = "match")]
+    pattern: Option<String>,
+    #[serde(default)]
+    family: Option<String>,
+    #[serde(default)]
+    version: Option<String>,
     #[serde(default, rename = "why")]
     _why: Option<String>,
     input: f64,
@@ -54,7 +58,7 @@ pub(super) struct File {
 }
 
 /// The names that an entry is about: everything that is given must hold.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Names {
     patterns: Vec<Pattern>,
     family: Option<String>,
@@ -99,27 +103,7 @@ pub(super) fn read(source: ModelSource<'_>, name: Option<&Arc<str>>) -> Result<F
 fn entry(source: ModelSource<'_>, file: Option<&Arc<str>>, row: &Spanned<Row>) -> Result<Entry, ModelError> {
     let Spanned { value: row, referenced: at, .. } = row;
     let wrong = |message: &str| wrong(source, *at, message);
-    let patterns = match &row.pattern {
-        Some(line) => patterns(source, *at, line)?,
-        None => Vec::new(),
-    };
-    let is_word = |text: &String| {
-        let fits = |letter: char| letter.is_ascii_alphanumeric();
-        !text.is_empty() && text.len() <= MAX_WORD && text.chars().all(fits)
-    };
-    if patterns.is_empty() && row.family.is_none() {
-        return Err(wrong("an entry needs `match` or `family`: the models that it is about"));
-    }
-    if row.family.as_ref().is_some_and(|family| !is_word(family)) {
-        return Err(wrong("`family` is one word of letters and digits, such as `claude`"));
-    }
-    let versions =
-        match &row.version {
-            Some(text) => Some(Versions::parse(text).ok_or_else(|| {
-                wrong("`version` is `4.5`, `from 4.1`, `before 4.6` or `from 4 before 4.6`")
-            })?),
-            None => None,
-        };
+    let names = names(source, *at, row.pattern.as_deref(), row.family.as_deref(), row.version.as_deref())?;
     let facts = row.facts();
     let limits = [facts.context_window, facts.max_output_tokens, facts.max_thinking_tokens];
     if limits.iter().flatten().any(|tokens| !(1..=MAX_TOKENS).contains(tokens))
@@ -129,18 +113,50 @@ fn entry(source: ModelSource<'_>, file: Option<&Arc<str>>, row: &Spanned<Row>) -
             "a number of tokens is at least 1 and at most 4294967295, and a minimum is below its maximum",
         ));
     }
-    let patterns = patterns.into_iter().map(Pattern::new).collect();
-    let names = Names { patterns, family: row.family.clone(), versions };
     Ok(Entry { file: file.cloned(), line: at.line(), facts, names })
 }
 
 fn price(source: ModelSource<'_>, row: &Spanned<PriceRow>) -> Result<(Names, Price), ModelError> {
     let Spanned { value: row, referenced: at, .. } = row;
-    let patterns = patterns(source, *at, &row.pattern)?.into_iter().map(Pattern::new).collect();
+    let names = names(source, *at, row.pattern.as_deref(), row.family.as_deref(), row.version.as_deref())?;
     let price = Price::of(row.input, row.output).and_then(|price| price.with_cache(row.cached, row.stored));
     let message = "a price is a number of dollars for a million tokens, from 0 to 1000000";
     let price = price.ok_or_else(|| wrong(source, *at, message))?;
-    Ok((Names { patterns, ..Names::default() }, price))
+    Ok((names, price))
+}
+
+/// The names that a row is about, of facts as of prices.
+fn names(
+    source: ModelSource<'_>,
+    at: Location,
+    pattern: Option<&str>,
+    family: Option<&str>,
+    version: Option<&str>,
+) -> Result<Names, ModelError> {
+    let wrong = |message: &str| wrong(source, at, message);
+    let patterns = match pattern {
+        Some(line) => patterns(source, at, line)?,
+        None => Vec::new(),
+    };
+    let is_word = |text: &str| {
+        let fits = |letter: char| letter.is_ascii_alphanumeric();
+        !text.is_empty() && text.len() <= MAX_WORD && text.chars().all(fits)
+    };
+    if patterns.is_empty() && family.is_none() {
+        return Err(wrong("an entry needs `match` or `family`: the models that it is about"));
+    }
+    if family.is_some_and(|family| !is_word(family)) {
+        return Err(wrong("`family` is one word of letters and digits, such as `claude`"));
+    }
+    let versions =
+        match version {
+            Some(text) => Some(Versions::parse(text).ok_or_else(|| {
+                wrong("`version` is `4.5`, `from 4.1`, `before 4.6` or `from 4 before 4.6`")
+            })?),
+            None => None,
+        };
+    let patterns = patterns.into_iter().map(Pattern::new).collect();
+    Ok(Names { patterns, family: family.map(str::to_owned), versions })
 }
 
 /// Patterns, separated by bars.

@@ -113,3 +113,50 @@ fn a_price_is_found_by_name_and_a_users_own_goes_first() {
     }]);
     assert!(wrong.unwrap_err().to_string().contains("a price is a number of dollars"));
 }
+
+/// A vendor writes `4-5`, relays write `4.5` and put the vendor before it: one model has one price, or a budget is escaped by a spelling.
+#[test]
+fn a_model_has_one_price_in_every_spelling() {
+    let models = Models::builtin().unwrap();
+    for spellings in [
+        &[
+            "claude-opus-4-5", "claude-opus-4.5", "anthropic/claude-opus-4.5",
+            "us.anthropic.claude-opus-4-5-20251101-v1:0",
+        ][..],
+        &["claude-opus-4-1-20250805", "anthropic/claude-opus-4.1", "claude-opus-4", "claude-opus-4@20250514"],
+        &[
+            "claude-sonnet-4-5", "anthropic/claude-4.5-sonnet", "claude-sonnet-4-20250514",
+            "claude-3-7-sonnet", "claude-3.5-sonnet",
+        ],
+        &["claude-haiku-4-5", "anthropic/claude-haiku-4.5:beta", "team-claude-haiku-4-5"],
+        &["claude-3-5-haiku-20241022", "anthropic/claude-3.5-haiku"],
+        &["claude-3-haiku-20240307", "anthropic/claude-3-haiku"],
+        &["claude-3-opus-20240229", "anthropic/claude-3-opus"],
+    ] {
+        let first = models.price("p", spellings[0]);
+        assert!(first.is_some(), "{}", spellings[0]);
+        for name in spellings {
+            assert_eq!(models.price("p", name), first, "{name}");
+        }
+    }
+    let price = |model: &str| models.price("p", model);
+    assert_ne!(price("claude-opus-4.5"), price("claude-opus-4.1"), "versions have prices of their own");
+    for unknown in ["claude-opus-latest", "claude-opus-9", "claude-2.1", "my-claudette-4.5-opus"] {
+        assert_eq!(price(unknown), None, "{unknown}");
+    }
+}
+
+#[test]
+fn a_users_price_names_its_models_as_facts_do() {
+    let own = "prices: [{family: house, version: from 2, input: 1, output: 2}]";
+    let models = with(own).unwrap();
+    assert_eq!(models.price("p", "relay/house-2.5"), crate::spend::Price::of(1.0, 2.0));
+    assert_eq!(models.price("p", "house-1"), None);
+    for (text, message) in [
+        ("prices: [{input: 1, output: 2}]", "`match` or `family`"),
+        ("prices: [{family: a-b, input: 1, output: 2}]", "one word"),
+        ("prices: [{family: a, version: new, input: 1, output: 2}]", "`from 4.1`"),
+    ] {
+        assert!(with(text).unwrap_err().message.contains(message), "{text}");
+    }
+}

@@ -107,7 +107,10 @@ pub(super) fn keys() -> Vec<Key> {
         Key {
             path: "store",
             shape: Shape::Section {
-                word: Some(Placeholder { word: "memory", set: |c, _| c.store.place = StorePlace::Memory }),
+                word: Some(Placeholder {
+                    word: StorePlace::MEMORY,
+                    set: |c, _| c.store.place = StorePlace::Memory,
+                }),
                 short: None,
             },
             meaning: "Where cooldowns, breakers, journal and cache are kept: in a file that the processes of one user share, unless `path` or `redis` is set",
@@ -172,10 +175,7 @@ pub(super) fn keys() -> Vec<Key> {
                     hint: |_| None,
                 },
                 field: Field {
-                    get: |c, _| match &c.store.place {
-                        StorePlace::Redis { prefix, .. } => Some(prefix.clone()),
-                        _ => Some(StorePlace::DEFAULT_PREFIX.to_owned()),
-                    },
+                    get: |c, _| Some(c.store.place.prefix().unwrap_or(StorePlace::DEFAULT_PREFIX).to_owned()),
                     set: |c, _, text| {
                         if let (StorePlace::Redis { prefix, .. }, Some(text)) = (&mut c.store.place, text) {
                             *prefix = text;

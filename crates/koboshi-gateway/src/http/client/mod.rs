@@ -120,14 +120,14 @@ impl Connection {
             let mut buffer = self.0.common.read_buffer.take();
             buffer.resize(READ_SIZE, 0);
             let read = self.poll_read(context, &mut buffer);
-            let parse_received = match &read {
+            let parsed = match &read {
                 Poll::Ready(Ok(length)) => {
                     self.parse_new(&mut received, buffer.get(..*length).unwrap_or_default())
                 }
                 _ => Ok(None),
             };
             self.0.common.read_buffer.set(buffer);
-            match (read, parse_received) {
+            match (read, parsed) {
                 (_, Ok(Some(head))) => return Poll::Ready(Ok(Ok(Some(head)))),
                 (_, Err(refused)) => return Poll::Ready(Ok(Err(refused))),
                 (Poll::Ready(Ok(0)), _) => return Poll::Ready(Ok(Ok(None))),

@@ -134,7 +134,7 @@ impl Layout {
 
 /// `2024-10-21`, and not `preview` or `v1`, which are undated versions of the API.
 fn is_dated(version: &str) -> bool {
-    version.starts_with(|outgoing: char| outgoing.is_ascii_digit())
+    version.starts_with(|first: char| first.is_ascii_digit())
 }
 
 /// A model's name as a segment of a path; none for a name that a path would change.

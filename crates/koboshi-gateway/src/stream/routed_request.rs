@@ -1,4 +1,5 @@
-//! What stays the same for one request, whichever target is asked: the request itself, the chain, and how a target's version of it is written.
+//! A request with its chain of targets: what stays the same whichever target is asked, how a target's version of it is written, and what became
+//! of it so far ([`Progress`]).
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -36,7 +37,7 @@ pub(crate) struct GuardChanges {
 }
 
 /// One request, whichever target is asked.
-pub(crate) struct Run<'r> {
+pub(crate) struct RoutedRequest<'r> {
     pub(crate) core: &'r CoreState,
     pub(crate) plan: &'r Plan,
     pub(crate) context: &'r RequestContext,
@@ -52,6 +53,13 @@ pub(crate) struct Run<'r> {
     pub(crate) facts: RefCell<Disclosure>,
     /// Writes the frames of a stream.
     pub(crate) writer: &'r LazyStreamWriter<'r>,
+    /// What became of it so far.
+    pub(crate) progress: Progress,
+}
+
+/// What became of one request so far.
+#[derive(Default)]
+pub(crate) struct Progress {
     /// Whether the journal has what was left out in translation.
     pub(crate) noted: Cell<bool>,
     /// Whether the journal has that a part of the answer was lost.
@@ -61,17 +69,60 @@ pub(crate) struct Run<'r> {
     /// What a target has refused of the conversation, where that can be mended.
     pub(crate) mending: Cell<Option<HistoryRepair>>,
     /// The last answer that was refused for a forbidden call.
-    pub(crate) refused: RefCell<RefusedAnswer>,
+    pub(crate) guard_refused: RefCell<RefusedAnswer>,
     /// How many answers were refused so.
-    pub(crate) refusals: Cell<u32>,
+    pub(crate) guard_refusals: Cell<u32>,
 }
 
+impl Progress {
+    /// What a simpler model begins with: the conversation as it was shortened and mended, and how often the guard refused.
+    fn for_simple(&self) -> Self {
+        Self {
+            trimmed: self.trimmed.clone(),
+            mending: self.mending.clone(),
+            guard_refusals: self.guard_refusals.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+/// How long an answer is assumed to be where the client sets no limit.
+pub(crate) const ASSUMED_OUTPUT_TOKENS: u64 = 1024;
 /// The share of a refused conversation that each trim leaves: the provider's count is not known.
 const TRIM_SHARE: (u64, u64) = (7, 10);
 /// The share of a known window that is used: our count is an estimate.
 const WINDOW_SHARE: (u64, u64) = (9, 10);
 
-impl<'r> Run<'r> {
+impl<'r> RoutedRequest<'r> {
+    /// The same request for the targets of the simpler model.
+    pub(crate) fn for_simple<'s>(
+        &self,
+        targets: &'s [Arc<Target>],
+        breakers: &'s [Arc<Breaker>],
+        can_degrade: bool,
+        facts: Disclosure,
+    ) -> RoutedRequest<'s>
+    where
+        'r: 's,
+    {
+        RoutedRequest {
+            core: self.core,
+            plan: self.plan,
+            context: self.context,
+            request: self.request,
+            body: self.body,
+            targets,
+            breakers,
+            shape: self.shape,
+            commit: self.commit,
+            guard_changes: self.guard_changes.clone(),
+            can_degrade,
+            facts: RefCell::new(facts),
+            writer: self.writer,
+            progress: self.progress.for_simple(),
+        }
+    }
+
     pub(crate) fn journey(&self) -> Journey<'_> {
         Journey::new(self.core, self.plan, self.context, self.targets, self.breakers, self.can_degrade)
             .about(self.request)
@@ -80,7 +131,7 @@ impl<'r> Run<'r> {
 
     /// The dialect of this target for this client.
     pub(crate) fn target_dialect(&self, target: &Target) -> Dialect {
-        target.speaks(self.request.dialect())
+        target.dialect_for(self.request.dialect())
     }
 
     /// Whether the target speaks the client's dialect.
@@ -107,17 +158,17 @@ impl<'r> Run<'r> {
             include_usage: wants_usage && !self.request.include_usage(),
             note: self.guard_changes.note.as_deref(),
             close: self.is_closed(),
-            trim: self.trimmed.get(),
+            trim: self.progress.trimmed.get(),
             pinned: &self.plan.config.pinned,
-            mend: self.mending.get().filter(|_| self.is_native(target)),
+            mend: self.progress.mending.get().filter(|_| self.is_native(target)),
             mode: *mode,
         };
-        self.request.write(self.body, target.to(self.request.dialect()), &edits)
+        self.request.write(self.body, target.traits_for(self.request.dialect()), &edits)
     }
 
     /// Writes to the journal what was lost in translation, once per request.
     fn note(&self, target: &Target, written: &WrittenRequest) {
-        if self.noted.replace(true) && written.lacks().is_none() {
+        if self.progress.noted.replace(true) && written.lacks().is_none() {
             return;
         }
         let left: Vec<_> = written
@@ -153,7 +204,7 @@ impl<'r> Run<'r> {
 
     /// Writes to the journal that a picture or a sound of the answer was lost, once per request: no other dialect can express them.
     pub(crate) fn note_lost_media(&self, target: &Target) {
-        if self.lost_media.replace(true) {
+        if self.progress.lost_media.replace(true) {
             return;
         }
         let text = format!("{}: what {} drew or spoke is left out", self.context.id, target.name);
@@ -190,7 +241,7 @@ impl<'r> Run<'r> {
     }
 }
 
-impl ChangeRequest for Run<'_> {
+impl ChangeRequest for RoutedRequest<'_> {
     /// Whether this target refused our translation and not the client's own request.
     fn was_translated(&self, target: &Target, fault: &Fault) -> bool {
         fault.kind == Kind::InvalidRequest && !self.is_native(target)
@@ -216,8 +267,8 @@ impl ChangeRequest for Run<'_> {
     /// Shortens the conversation for this target. False if nothing can be left out.
     fn trim(&self, target: &Target) -> bool {
         let all = self.request.needs().input_tokens;
-        let now = self.trimmed.get().unwrap_or(all);
-        let output = self.request.max_output().unwrap_or(1024);
+        let now = self.progress.trimmed.get().unwrap_or(all);
+        let output = self.request.max_output().unwrap_or(ASSUMED_OUTPUT_TOKENS);
         let window = target
             .facts
             .context_window
@@ -229,7 +280,7 @@ impl ChangeRequest for Run<'_> {
         else {
             return false;
         };
-        self.trimmed.set(Some(goal));
+        self.progress.trimmed.set(Some(goal));
         self.disclose(|facts| facts.trimmed = Some((all, trimmed.after)));
         self.context.notify(|| Notice::Trimmed {
             tokens: now.saturating_sub(trimmed.after),
@@ -254,18 +305,18 @@ impl ChangeRequest for Run<'_> {
     /// Whether the conversation can be mended for a target that refused the client's own bytes. Once per request.
     fn mend(&self, target: &Target, fault: &Fault) -> bool {
         let refuses = fault.kind == Kind::InvalidRequest && fault.sub != Some(Sub::Capability);
-        if !refuses || self.mending.get().is_some() || !self.is_native(target) {
+        if !refuses || self.progress.mending.get().is_some() || !self.is_native(target) {
             return false;
         }
-        let mending = self.request.mending(target.to(self.request.dialect()), &fault.detail);
-        self.mending.set(mending);
+        let mending = self.request.mending(target.traits_for(self.request.dialect()), &fault.detail);
+        self.progress.mending.set(mending);
         // What only the client's own bytes can express must not be lost.
         let mends = mending.is_some() && self.written(target, &AttemptMode::Plain).lacks().is_none();
         if mends {
             // The journal must get what was mended, even if it has an entry already.
-            self.noted.set(false);
+            self.progress.noted.set(false);
         } else {
-            self.mending.set(None);
+            self.progress.mending.set(None);
         }
         mends
     }
