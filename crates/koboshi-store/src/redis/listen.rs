@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use redis::RedisResult;
 
-use super::Shared;
+use super::RedisAccess;
 use crate::error::StoreError;
 use crate::session::{Announced, Listening};
 
@@ -30,7 +30,10 @@ impl Drop for Listener {
 }
 
 /// Calls this with every word that is announced for sessions, and with an empty one whenever a subscription begins.
-pub(super) fn listen(shared: Arc<Shared>, announced: Announced) -> Result<Box<dyn Listening>, StoreError> {
+pub(super) fn listen(
+    shared: Arc<RedisAccess>,
+    announced: Announced,
+) -> Result<Box<dyn Listening>, StoreError> {
     let is_closed = Arc::new(AtomicBool::new(false));
     let (closed, place) = (Arc::clone(&is_closed), shared.handle.place().to_owned());
     let listen = move || {
@@ -51,7 +54,11 @@ pub(super) fn listen(shared: Arc<Shared>, announced: Announced) -> Result<Box<dy
 }
 
 /// One subscription, until it breaks or is closed.
-fn subscription(shared: &Shared, closed: &AtomicBool, mut announced: impl FnMut(&str)) -> RedisResult<()> {
+fn subscription(
+    shared: &RedisAccess,
+    closed: &AtomicBool,
+    mut announced: impl FnMut(&str),
+) -> RedisResult<()> {
     let mut connection = shared.handle.connect()?;
     let mut channel = connection.as_pubsub();
     channel.subscribe(&shared.names.announced)?;
