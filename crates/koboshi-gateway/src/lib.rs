@@ -35,7 +35,7 @@ pub use admin::paths;
 pub use admin::presence::{Presence, config_digits, gateways, is_in_force, known, known_now};
 pub use admin::remote::{Remote, RemoteError};
 pub use admin::spend::{BudgetRow, SpendBy, SpendQuery, SpendReport, SpendRow};
-pub use http::upstream::one_shot::{Posted, post_json};
+pub use http::upstream::one_shot::{PostReply, post_json};
 pub use http::upstream::rehearsal::{Cue, RehearsedTarget, Script};
 pub use observe::error_log::ErrorLog;
 pub use route::auth::new_client_key;

@@ -1,12 +1,7 @@
 //! Real processes and a real Redis: what is shared, and what happens when the server dies, forgets or falls silent.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
 
 #[path = "common/child.rs"]
 mod child;

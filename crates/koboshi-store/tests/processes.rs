@@ -1,12 +1,7 @@
 //! Real processes on one SQLite file: nothing is lost, killed ones leave it whole, and changes are seen.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
 
 #[path = "common/child.rs"]
 mod child;

@@ -1,12 +1,7 @@
 //! Redis as it is run for a fleet: Sentinels that replace a server, a Cluster whose slots move, replicas, forgotten scripts.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod common;
 

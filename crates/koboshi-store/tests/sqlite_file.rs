@@ -1,12 +1,7 @@
 //! The file itself: who may read it, what happens to a damaged, foreign, older or newer one.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod common;
 

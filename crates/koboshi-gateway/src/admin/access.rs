@@ -9,6 +9,7 @@ use http::header::{CACHE_CONTROL, COOKIE, HeaderName, ORIGIN, SET_COOKIE};
 use koboshi_wire::http1::Fields;
 use koboshi_wire::http1::head::Head;
 use serde::{Deserialize, Serialize};
+#[cfg(test)]
 use utoipa::ToSchema;
 
 use super::AdminRequest;
@@ -90,7 +91,8 @@ pub(super) fn is_live(state: &SharedState, session: &str) -> bool {
 }
 
 /// Who looks.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct Visitor {
     /// Whether the admin API answers this caller.
     signed_in: bool,
@@ -103,8 +105,8 @@ pub(super) struct Visitor {
 }
 
 /// Whether the caller is let in, and the token of its changes. It needs no key.
-#[utoipa::path(get, path = super::paths::SESSION, tag = "access",
-    responses((status = 200, description = "Whether the caller is signed in", body = Visitor)))]
+#[cfg_attr(test, utoipa::path(get, path = super::paths::SESSION, tag = "access",
+    responses((status = 200, description = "Whether the caller is signed in", body = Visitor))))]
 pub(super) fn visitor(admin: &AdminRequest<'_>) -> Visitor {
     let (csrf, can_sign_out) = match &admin.access {
         Access::Session(token) => (Some(token.clone()), true),
@@ -120,7 +122,8 @@ pub(super) fn visitor(admin: &AdminRequest<'_>) -> Visitor {
 }
 
 /// An order about the session of the dashboard.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct SessionOrder {
     /// The admin key, to sign in; without it the session ends.
@@ -128,10 +131,10 @@ pub(super) struct SessionOrder {
 }
 
 /// Signs in or out.
-#[utoipa::path(post, path = super::paths::SESSION, tag = "access", request_body = SessionOrder,
+#[cfg_attr(test, utoipa::path(post, path = super::paths::SESSION, tag = "access", request_body = SessionOrder,
     responses((status = 200, description = "Signed in or out; the cookie is in `set-cookie`", body = Visitor),
               (status = 401, description = "Not the admin key, or none is set"),
-              (status = 403, description = "Not from the dashboard of this gateway, or to sign out without its token")))]
+              (status = 403, description = "Not from the dashboard of this gateway, or to sign out without its token"))))]
 pub(super) async fn change(admin: &AdminRequest<'_>, request: &Request) -> Result<ResponseFuture, Refusal> {
     let headers = &request.head.fields;
     // Not even an allowed page of elsewhere signs a person in.

@@ -9,6 +9,7 @@ use koboshi::key::ScopeKey;
 use koboshi_store::EntryKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+#[cfg(test)]
 use utoipa::ToSchema;
 
 use super::AdminRequest;
@@ -21,7 +22,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(11);
 const MAX_NAME: usize = 300;
 
 /// An order about agents.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct AgentsOrder {
     action: AgentAction,
@@ -30,7 +32,8 @@ pub(super) struct AgentsOrder {
 }
 
 /// What an operator may do with agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AgentAction {
     /// Start it now; a stopped one is wanted again.
@@ -64,7 +67,8 @@ impl AgentAction {
 }
 
 /// A piece of the log of a run.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct LogView {
     agent: String,
     /// The id of the run: the nanosecond of its start.
@@ -89,17 +93,17 @@ impl From<LogPiece> for LogView {
 }
 
 /// What the agents of this process do.
-#[utoipa::path(get, path = super::paths::AGENTS, tag = "agents",
+#[cfg_attr(test, utoipa::path(get, path = super::paths::AGENTS, tag = "agents",
     responses((status = 200, description = "Every agent in every project, with its last end", body = Value),
-              (status = 404, description = "This process keeps no agents")))]
+              (status = 404, description = "This process keeps no agents"))))]
 pub(super) async fn list(request: &AdminRequest<'_>) -> Result<Value, Refusal> {
     ask(request, "", |agents| agents.order(AgentOrder::Status, None)).await
 }
 
 /// Starts, stops or restarts an agent, or reads the config again.
-#[utoipa::path(post, path = super::paths::AGENTS, tag = "agents", request_body = AgentsOrder,
+#[cfg_attr(test, utoipa::path(post, path = super::paths::AGENTS, tag = "agents", request_body = AgentsOrder,
     responses((status = 200, description = "The agents as they are now; for `reload` what changed, or `why` the config cannot be used", body = Value),
-              (status = 404, description = "No such agent, or this process keeps no agents")))]
+              (status = 404, description = "No such agent, or this process keeps no agents"))))]
 pub(super) async fn order(request: &AdminRequest<'_>, order: AgentsOrder) -> Result<Value, Refusal> {
     let AgentsOrder { action, agent } = order;
     let is_whole = agent.is_none() == (action == AgentAction::Reload);
@@ -126,12 +130,12 @@ pub(super) async fn order(request: &AdminRequest<'_>, order: AgentsOrder) -> Res
 }
 
 /// A piece of the log of a run.
-#[utoipa::path(get, path = super::paths::LOGS, tag = "agents",
+#[cfg_attr(test, utoipa::path(get, path = super::paths::LOGS, tag = "agents",
     params(("agent" = String, Query, description = "agent/project; the project may be left out where there is one only"),
            ("run" = Option<String>, Query, description = "1 is the newest (the default), 2 the one before it; or the id of a run"),
            ("from" = Option<String>, Query, description = "The `next` of the last piece; without it the oldest line that is kept")),
     responses((status = 200, description = "About 1 MiB of lines at most", body = LogView),
-              (status = 404, description = "No such agent or run, or this process keeps no agents")))]
+              (status = 404, description = "No such agent or run, or this process keeps no agents"))))]
 pub(super) async fn log(request: &AdminRequest<'_>, query: &str) -> Result<LogView, Refusal> {
     let asked = parse(query)?;
     let name = asked.agent.clone();

@@ -10,6 +10,7 @@ use koboshi::key::ScopeKey;
 use koboshi_store::EntryKind;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+#[cfg(test)]
 use utoipa::ToSchema;
 
 use super::targets::{RestView, TargetList, known, rest_view, view};
@@ -24,7 +25,8 @@ use crate::shared::state::SharedState;
 const MAX_REASON: usize = 200;
 
 /// An order about a breaker.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct BreakerOrder {
     /// `provider/model`, or the `key` of one target.
@@ -33,7 +35,8 @@ pub(super) struct BreakerOrder {
 }
 
 /// What an operator may do with a breaker.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum BreakerAction {
     /// Refuse everything, also for the last target.
@@ -71,9 +74,9 @@ impl BreakerAction {
 }
 
 /// Forces breakers, or releases them, on every node that shares the store.
-#[utoipa::path(post, path = super::paths::BREAKERS, tag = "targets", request_body = BreakerOrder,
+#[cfg_attr(test, utoipa::path(post, path = super::paths::BREAKERS, tag = "targets", request_body = BreakerOrder,
     responses((status = 200, description = "The targets as they are now", body = TargetList),
-              (status = 404, description = "No such target")))]
+              (status = 404, description = "No such target"))))]
 pub(super) fn breakers(request: &AdminRequest<'_>, order: &BreakerOrder) -> Result<TargetList, Refusal> {
     let state = &request.core.state;
     let meant: Vec<Arc<Target>> =
@@ -97,7 +100,8 @@ fn is(target: &Target, asked: &str) -> bool {
 }
 
 /// An order about the cooldown of a key.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct CooldownOrder {
     /// What it is about: `provider:openai`, `account:openai`, `model:gpt-4o` (at every provider), `target:openai/gpt-4o` (with every API key),
@@ -114,7 +118,8 @@ pub(super) struct CooldownOrder {
 }
 
 /// What an operator may do with a cooldown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum CooldownAction {
     /// End it, whatever was learned; also end limits that close gates under the key, and close breakers that are open or forced open.
@@ -124,7 +129,8 @@ pub(super) enum CooldownAction {
 }
 
 /// The result of an order.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct ChangeResult {
     /// The key as it was asked for.
     key: String,
@@ -137,7 +143,8 @@ pub(super) struct ChangeResult {
 }
 
 /// A key after an operator's order.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct ChangedKey {
     key: String,
     /// There was something to end, or a cooldown began.
@@ -147,10 +154,10 @@ pub(super) struct ChangedKey {
 }
 
 /// Ends the cooldown of a key, or begins one.
-#[utoipa::path(post, path = super::paths::COOLDOWNS, tag = "targets", request_body = CooldownOrder,
+#[cfg_attr(test, utoipa::path(post, path = super::paths::COOLDOWNS, tag = "targets", request_body = CooldownOrder,
     responses((status = 200, description = "The keys as they are now", body = ChangeResult),
               (status = 400, description = "Not a valid key, or no time in the future"),
-              (status = 404, description = "No target has this key")))]
+              (status = 404, description = "No target has this key"))))]
 pub(super) fn cooldowns(request: &AdminRequest<'_>, order: &CooldownOrder) -> Result<ChangeResult, Refusal> {
     let asked: ScopeKey = order.key.parse().map_err(|_| Refusal::scope_key(&order.key))?;
     let state = &request.core.state;

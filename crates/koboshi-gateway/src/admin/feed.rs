@@ -20,12 +20,12 @@ use crate::shared::disclosure::Disclosure;
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// New journal entries, as they are written.
-#[utoipa::path(get, path = super::paths::FEED, tag = "journal",
+#[cfg_attr(test, utoipa::path(get, path = super::paths::FEED, tag = "journal",
     params(("what" = Option<String>, Query, description = "As for the journal"),
            ("kind" = Option<String>, Query, description = "As for the journal"),
            ("key" = Option<String>, Query, description = "As for the journal")),
     responses((status = 200, content_type = "text/event-stream",
-        description = "Events `entry` (an entry of the journal) and `lost` ({\"lost\": n}, entries that were not read in time)", body = String)))]
+        description = "Events `entry` (an entry of the journal) and `lost` ({\"lost\": n}, entries that were not read in time)", body = String))))]
 pub(super) fn watch(request: &AdminRequest<'_>, query: &str) -> Result<ResponseFuture, Refusal> {
     let query = journal::parse(query, request.core.state.wall())?;
     let Some(mut watcher) = request.core.state.feed.watch() else {

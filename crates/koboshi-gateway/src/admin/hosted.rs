@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::sleep;
+#[cfg(test)]
 use utoipa::ToSchema;
 
 use super::{AdminRequest, STORE_TIMEOUT};
@@ -22,15 +23,16 @@ const RELOAD_TIMEOUT: Duration = Duration::from_secs(5);
 const RELOAD_POLL: Duration = Duration::from_millis(20);
 
 /// What `koboshi check` says now about the config that the gateway was started with.
-#[utoipa::path(get, path = super::paths::CHECK, tag = "config",
-    responses((status = 200, description = "`file`, `good`, `problems`, `warnings` and `differs`, as `koboshi check --format json`", body = Value)))]
+#[cfg_attr(test, utoipa::path(get, path = super::paths::CHECK, tag = "config",
+    responses((status = 200, description = "`file`, `good`, `problems`, `warnings` and `differs`, as `koboshi check --format json`", body = Value))))]
 pub(super) async fn check(request: &AdminRequest<'_>) -> Result<Value, Refusal> {
     let lang = request.context.lang;
     ask(request, move |host| Ok(host.check(lang))).await
 }
 
 /// How a reload ended.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct ReloadResult {
     /// `in_use`, `unchanged`, `refused`, or `pending` where it takes longer.
     outcome: &'static str,
@@ -40,8 +42,8 @@ pub(super) struct ReloadResult {
 }
 
 /// Reads the config again.
-#[utoipa::path(post, path = super::paths::RELOAD, tag = "config",
-    responses((status = 200, description = "Whether the new config is in use", body = ReloadResult)))]
+#[cfg_attr(test, utoipa::path(post, path = super::paths::RELOAD, tag = "config",
+    responses((status = 200, description = "Whether the new config is in use", body = ReloadResult))))]
 pub(super) async fn reload(request: &AdminRequest<'_>) -> Result<ReloadResult, Refusal> {
     let state = &request.core.state;
     let before = state.reloadings();
@@ -66,7 +68,8 @@ pub(super) async fn reload(request: &AdminRequest<'_>) -> Result<ReloadResult, R
 }
 
 /// An order about the process.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProcessOrder {
     #[expect(dead_code, reason = "there is one, and it must be named")]
@@ -74,7 +77,8 @@ pub(super) struct ProcessOrder {
 }
 
 /// What an operator may do with the process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ProcessAction {
     /// Take no new requests, let running streams end, and stop.
@@ -82,8 +86,8 @@ pub(super) enum ProcessAction {
 }
 
 /// Drains the gateway and ends its process, as SIGTERM does.
-#[utoipa::path(post, path = super::paths::PROCESS, tag = "config", request_body = ProcessOrder,
-    responses((status = 200, description = "It drains", body = Value)))]
+#[cfg_attr(test, utoipa::path(post, path = super::paths::PROCESS, tag = "config", request_body = ProcessOrder,
+    responses((status = 200, description = "It drains", body = Value))))]
 pub(super) async fn process(request: &AdminRequest<'_>, _order: &ProcessOrder) -> Result<Value, Refusal> {
     note(request, "drain", "the gateway is drained and stopped by an operator".to_owned());
     ask(request, |host| host.drain()).await?;

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use koboshi::wait::parse_duration;
 use koboshi_store::{Entry, EntryKind, Query};
 use serde::{Deserialize, Serialize};
+#[cfg(test)]
 use utoipa::ToSchema;
 
 use super::AdminRequest;
@@ -22,14 +23,16 @@ const MAX_LIMIT: usize = 10_000;
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Journal entries.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct Journal {
     /// Newest last.
-    #[schema(value_type = Vec<EntryView>)]
+    #[cfg_attr(test, schema(value_type = Vec<EntryView>))]
     entries: Vec<Entry>,
 }
 
 /// One journal entry.
+#[cfg(test)]
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct EntryView {
     at: Timestamp,
@@ -49,7 +52,7 @@ pub(super) struct EntryView {
 }
 
 /// Journal entries, newest last.
-#[utoipa::path(get, path = super::paths::JOURNAL, tag = "journal",
+#[cfg_attr(test, utoipa::path(get, path = super::paths::JOURNAL, tag = "journal",
     params(("what" = Option<String>, Query, description = "fault, remedy, breaker, gate, cooldown, lease, store or operator"),
            ("kind" = Option<String>, Query, description = "Such as rate_limited"),
            ("key" = Option<String>, Query, description = "Such as account:openai"),
@@ -58,7 +61,7 @@ pub(super) struct EntryView {
            ("until" = Option<String>, Query, description = "An instant, or a length of time such as 2h"),
            ("limit" = Option<u32>, Query, description = "How many entries, the newest ones: 100 by default, 10000 at most")),
     responses((status = 200, description = "Entries, newest last", body = Journal),
-              (status = 503, description = "The store cannot be read now")))]
+              (status = 503, description = "The store cannot be read now"))))]
 pub(super) async fn read(request: &AdminRequest<'_>, query: &str) -> Result<Journal, Refusal> {
     let state = &request.core.state;
     let query = parse(query, state.wall())?;
@@ -71,7 +74,8 @@ pub(super) async fn read(request: &AdminRequest<'_>, query: &str) -> Result<Jour
 }
 
 /// An order about the journal.
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(deny_unknown_fields)]
 pub(super) struct JournalOrder {
     #[expect(dead_code, reason = "there is one, and it must be named")]
@@ -79,7 +83,8 @@ pub(super) struct JournalOrder {
 }
 
 /// What an operator may do with the journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum JournalAction {
     /// Delete what is older than the config keeps it (`store.journal`).
@@ -87,15 +92,16 @@ pub(super) enum JournalAction {
 }
 
 /// The result of a prune.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct PruneResult {
     forgotten: u64,
 }
 
 /// Deletes entries beyond what the config keeps.
-#[utoipa::path(post, path = super::paths::JOURNAL, tag = "journal", request_body = JournalOrder,
+#[cfg_attr(test, utoipa::path(post, path = super::paths::JOURNAL, tag = "journal", request_body = JournalOrder,
     responses((status = 200, description = "How many were forgotten", body = PruneResult),
-              (status = 503, description = "The store cannot be written now")))]
+              (status = 503, description = "The store cannot be written now"))))]
 pub(super) async fn prune(request: &AdminRequest<'_>, _order: &JournalOrder) -> Result<PruneResult, Refusal> {
     let state = &request.core.state;
     let (keep, now) = (retention(&request.plan.config.store), state.wall());

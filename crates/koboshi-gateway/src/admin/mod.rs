@@ -124,7 +124,7 @@ async fn answer(admin: &AdminRequest<'_>, request: &Request) -> Result<ResponseF
         }
         Operation::Logs => admin.reply_json(&agents::log(admin, head.query()).await?),
         Operation::Config => admin.reply_json(&config(admin.plan)),
-        Operation::OpenApi => admin.reply_json(&openapi::document()),
+        Operation::OpenApi => Ok(immediate_bytes(admin.context, 200, openapi::document())),
         Operation::Session => admin.reply_json(&access::visitor(admin)),
         Operation::ChangeSession => access::change(admin, request).await,
         Operation::Overview => admin.reply_json(&overview::overview(admin)),
@@ -180,8 +180,8 @@ impl AdminRequest<'_> {
 }
 
 /// The effective config, with defaults and without secrets.
-#[utoipa::path(get, path = paths::CONFIG, tag = "config",
-    responses((status = 200, description = "Every key of koboshi.yaml with its value; secrets are masked", body = Value)))]
+#[cfg_attr(test, utoipa::path(get, path = paths::CONFIG, tag = "config",
+    responses((status = 200, description = "Every key of koboshi.yaml with its value; secrets are masked", body = Value))))]
 fn config(plan: &Plan) -> Value {
     let mut shown = in_effect(&plan.config);
     hide(&mut shown);

@@ -4,13 +4,15 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+#[cfg(test)]
 use utoipa::ToSchema;
 
 use super::AdminRequest;
 use crate::route::plan::Backing;
 
 /// The gateway at a glance.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct Overview {
     node: String,
     version: &'static str,
@@ -36,7 +38,8 @@ pub(super) struct Overview {
 }
 
 /// Totals since the start.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 struct Counts {
     /// Failed attempts.
     faults: u64,
@@ -57,7 +60,8 @@ struct Counts {
 }
 
 /// A route.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 struct RouteView {
     /// The name that clients ask for; `*` stands for any text.
     name: String,
@@ -68,8 +72,8 @@ struct RouteView {
 }
 
 /// The gateway at a glance.
-#[utoipa::path(get, path = super::paths::OVERVIEW, tag = "targets",
-    responses((status = 200, description = "Routes, and totals since the start", body = Overview)))]
+#[cfg_attr(test, utoipa::path(get, path = super::paths::OVERVIEW, tag = "targets",
+    responses((status = 200, description = "Routes, and totals since the start", body = Overview))))]
 pub(super) fn overview(request: &AdminRequest<'_>) -> Overview {
     let (state, plan) = (&request.core.state, request.plan);
     let meters = &state.meters;
@@ -113,7 +117,8 @@ pub(super) fn overview(request: &AdminRequest<'_>) -> Overview {
 }
 
 /// Sessions that this process has in memory.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct SessionList {
     sessions: Vec<SessionView>,
     /// More than are listed.
@@ -121,7 +126,8 @@ pub(super) struct SessionList {
 }
 
 /// A session.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 struct SessionView {
     /// The beginning of its id.
     id: String,
@@ -139,8 +145,8 @@ const MAX_SESSIONS: usize = 500;
 const SHOWN_ID: usize = 8;
 
 /// Conversations over WebSocket that are in memory here.
-#[utoipa::path(get, path = super::paths::SESSIONS, tag = "sessions",
-    responses((status = 200, description = "Sessions of this process", body = SessionList)))]
+#[cfg_attr(test, utoipa::path(get, path = super::paths::SESSIONS, tag = "sessions",
+    responses((status = 200, description = "Sessions of this process", body = SessionList))))]
 pub(super) fn sessions(request: &AdminRequest<'_>) -> SessionList {
     let all = request.core.state.sessions.all();
     let left_out = all.len().saturating_sub(MAX_SESSIONS);

@@ -9,13 +9,15 @@ use koboshi::spend::{Amount, Period, SpentAmounts};
 use koboshi_config::Config;
 use koboshi_store::{Store, StoreError, UsageCounts, UsageRow};
 use serde::{Deserialize, Serialize};
+#[cfg(test)]
 use utoipa::ToSchema;
 
 use super::AdminRequest;
 use crate::reply::refusal::Refusal;
 
 /// What usage is added up by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SpendBy {
     /// The client's key.
@@ -67,7 +69,8 @@ pub struct SpendQuery {
 }
 
 /// One line of a report.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub struct SpendRow {
     /// The key, model, route, agent or day.
     pub name: String,
@@ -122,7 +125,8 @@ impl SpendRow {
 }
 
 /// How much of a key's budget is used.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub struct BudgetRow {
     /// The name of the key.
     pub key: String,
@@ -135,20 +139,21 @@ pub struct BudgetRow {
     /// The share of it: 1 and more is refused.
     pub share: f64,
     /// When it is renewed.
-    #[schema(value_type = String)]
+    #[cfg_attr(test, schema(value_type = String))]
     pub renews_at: Timestamp,
 }
 
 /// What answers cost.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub struct SpendReport {
     /// What it is added up by.
     pub by: SpendBy,
     /// The first day.
-    #[schema(value_type = String)]
+    #[cfg_attr(test, schema(value_type = String))]
     pub from: Date,
     /// The last day.
-    #[schema(value_type = String)]
+    #[cfg_attr(test, schema(value_type = String))]
     pub to: Date,
     /// The zone of the days.
     pub zone: String,
@@ -235,12 +240,12 @@ fn budgets(
 }
 
 /// What answers cost: tokens and money by key, model, route, agent or day, and how much of each budget is used.
-#[utoipa::path(get, path = super::paths::SPEND, tag = "spend",
+#[cfg_attr(test, utoipa::path(get, path = super::paths::SPEND, tag = "spend",
     params(("by" = Option<String>, Query, description = "key (default), model, route, agent or day"),
            ("from" = Option<String>, Query, description = "The first day, such as 2026-11-01; else the first one of this month"),
            ("to" = Option<String>, Query, description = "The last day; else today")),
     responses((status = 200, description = "What was spent; what was counted in the last second by other gateways may be missing", body = SpendReport),
-              (status = 503, description = "The store cannot be read now")))]
+              (status = 503, description = "The store cannot be read now"))))]
 pub(super) async fn read(request: &AdminRequest<'_>, query: &str) -> Result<SpendReport, Refusal> {
     let query = parse(query)?;
     let state = &request.core.state;

@@ -11,6 +11,7 @@ use koboshi::notice::ChannelState;
 use koboshi_store::supervisors::{Supervisor, supervisors};
 use koboshi_store::{Ledger, Named, Record, Row, RowState, Slot, Store, notices, standing};
 use serde::Serialize;
+#[cfg(test)]
 use utoipa::ToSchema;
 
 use super::{AdminRequest, REDACTOR, no_answer};
@@ -27,34 +28,36 @@ const MAX_DETAIL: usize = 300;
 const MAX_UNWRITTEN: usize = 200;
 
 /// What cannot be used now.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct Status {
     /// Where the state is stored.
     store: String,
     /// When this was read.
-    #[schema(value_type = String)]
+    #[cfg_attr(test, schema(value_type = String))]
     now: Timestamp,
     /// The process that answers.
     node: String,
     /// Worst first.
-    #[schema(value_type = Vec<RowView>)]
+    #[cfg_attr(test, schema(value_type = Vec<RowView>))]
     rows: Vec<Row>,
     /// Records that this Koboshi cannot read.
     unreadable: Vec<UnreadableView>,
     /// The processes that share the store and have reported.
-    #[schema(value_type = Vec<GatewayView>)]
+    #[cfg_attr(test, schema(value_type = Vec<GatewayView>))]
     gateways: Vec<Presence>,
     /// The supervisors that share the store and have reported.
-    #[schema(value_type = Vec<SupervisorView>)]
+    #[cfg_attr(test, schema(value_type = Vec<SupervisorView>))]
     supervisors: Vec<Supervisor>,
     /// How the channels of notices fare.
-    #[schema(value_type = Vec<ChannelView>)]
+    #[cfg_attr(test, schema(value_type = Vec<ChannelView>))]
     channels: Vec<ChannelState>,
     /// Why the store cannot be read; the rows are then what this process knows.
     trouble: Option<String>,
 }
 
 /// A key that is out of use, or nearly.
+#[cfg(test)]
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RowView {
     key: String,
@@ -77,13 +80,15 @@ pub(super) struct RowView {
 }
 
 /// A record that this Koboshi cannot read.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 struct UnreadableView {
     slot: String,
     why: String,
 }
 
 /// A gateway that shares the store.
+#[cfg(test)]
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct GatewayView {
     node: String,
@@ -98,6 +103,7 @@ pub(super) struct GatewayView {
 }
 
 /// A supervisor that shares the store.
+#[cfg(test)]
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SupervisorView {
     node: String,
@@ -115,6 +121,7 @@ pub(super) struct SupervisorView {
 }
 
 /// A channel of notices.
+#[cfg(test)]
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ChannelView {
     channel: String,
@@ -135,8 +142,8 @@ pub(super) struct ChannelView {
 }
 
 /// What is in cooldown, parked, limited or open: since when, until when, why.
-#[utoipa::path(get, path = super::paths::STATUS, tag = "targets",
-    responses((status = 200, description = "What cannot be used now, worst first", body = Status)))]
+#[cfg_attr(test, utoipa::path(get, path = super::paths::STATUS, tag = "targets",
+    responses((status = 200, description = "What cannot be used now, worst first", body = Status))))]
 pub(super) async fn read(request: &AdminRequest<'_>) -> Result<Status, Refusal> {
     let state = &request.core.state;
     state.sync_with_store();
@@ -239,6 +246,7 @@ fn in_memory(ledger: &Ledger) -> Vec<Named> {
 }
 
 /// The keys that exist.
+#[cfg(test)]
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct KeyList {
     /// One for each target and for each API key of a provider: the keys under which knowledge about it is stored (`target`, `key`, `account`,
@@ -251,8 +259,8 @@ pub(super) struct KeyList {
 }
 
 /// Every key that an order can name.
-#[utoipa::path(get, path = super::paths::KEYS, tag = "targets",
-    responses((status = 200, description = "The keys of all targets that the config names or that were asked for", body = KeyList)))]
+#[cfg_attr(test, utoipa::path(get, path = super::paths::KEYS, tag = "targets",
+    responses((status = 200, description = "The keys of all targets that the config names or that were asked for", body = KeyList))))]
 pub(super) fn keys(request: &AdminRequest<'_>) -> KnownKeys {
     known(request)
 }

@@ -10,6 +10,7 @@ use koboshi::gate::GateSnapshot;
 use koboshi::key::ScopeKey;
 use koboshi::time::Moment;
 use serde::Serialize;
+#[cfg(test)]
 use utoipa::ToSchema;
 
 use super::{AdminRequest, REDACTOR};
@@ -20,14 +21,16 @@ use crate::shared::state::SharedState;
 const MAX_DETAIL: usize = 300;
 
 /// Every target that is known.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct TargetList {
     /// Targets that were used, and those that the routes name.
     pub(super) targets: Vec<TargetView>,
 }
 
 /// A target with its health.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct TargetView {
     /// `provider/model`; several keys of a provider are several targets of one name.
     target: String,
@@ -50,7 +53,8 @@ pub(super) struct TargetView {
 }
 
 /// What happens to a request for a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Health {
     /// It gets requests.
@@ -76,7 +80,8 @@ pub(super) enum Health {
 }
 
 /// A breaker.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 struct BreakerView {
     /// `closed`, `open`, `probing`, `forced_closed`, `forced_open` or `disabled`.
     mode: &'static str,
@@ -88,7 +93,8 @@ struct BreakerView {
 }
 
 /// A cooldown.
-#[derive(Debug, Clone, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 pub(super) struct RestView {
     key: String,
     /// `cooling`, `parked`, `absent` (the provider has no such model), or `due`: it is over and no request has tried since.
@@ -105,7 +111,8 @@ pub(super) struct RestView {
 }
 
 /// A gate.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 struct GateView {
     /// The limit that closes it now.
     held_by: Option<&'static str>,
@@ -120,7 +127,8 @@ struct GateView {
 }
 
 /// What is left of a limit.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 struct LevelView {
     limit: &'static str,
     left: i64,
@@ -128,7 +136,8 @@ struct LevelView {
 }
 
 /// Another process's breaker for the same target.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(ToSchema))]
 struct OtherBreaker {
     node: String,
     mode: &'static str,
@@ -136,8 +145,8 @@ struct OtherBreaker {
 }
 
 /// Targets with their health, and why.
-#[utoipa::path(get, path = super::paths::TARGETS, tag = "targets",
-    responses((status = 200, description = "How every target fares", body = TargetList)))]
+#[cfg_attr(test, utoipa::path(get, path = super::paths::TARGETS, tag = "targets",
+    responses((status = 200, description = "How every target fares", body = TargetList))))]
 pub(super) fn list(request: &AdminRequest<'_>) -> TargetList {
     TargetList { targets: known(request).iter().map(|target| view(&request.core.state, target)).collect() }
 }

@@ -240,13 +240,14 @@ impl<'j> Journey<'j> {
                 Turn::First(first) => Some(first),
             };
             // Last of all, so that no probe is held during a wait at the gate. Refused only where another request was faster.
-            let Ok(attempt) = self.call.admit(candidate, self.core.state.now()) else { continue };
+            let began = self.core.state.now();
+            let Ok(attempt) = self.call.admit(candidate, began) else { continue };
             let mut attempt_guard =
                 AttemptGuard::new(reservation, &target, &self.context.trace, self.spending(shape));
             attempt_guard.set_first(first);
-            match self.send(&target, shape, &body, &mut attempt_guard).await {
+            match self.send(&target, shape, &body, began, &mut attempt_guard).await {
                 Ok(sent) => {
-                    let BegunAttempt { answer, limits, began, wall, token: issued } = sent;
+                    let BegunAttempt { answer, limits, wall, token: issued } = sent;
                     let UpstreamAnswer { status, head, body } = answer;
                     attempt_guard.answer_began(status.is_success());
                     let open = Box::new(OpenAttempt {

@@ -84,7 +84,6 @@ pub(crate) struct Limits {
 pub(crate) struct BegunAttempt {
     pub(crate) answer: UpstreamAnswer,
     pub(crate) limits: Limits,
-    pub(crate) began: Moment,
     pub(crate) wall: Timestamp,
     /// The token that it was sent with, where the provider needs one.
     pub(crate) token: Option<Arc<IssuedToken>>,
@@ -97,10 +96,10 @@ impl Journey<'_> {
         target: &Target,
         shape: &Shape,
         body: &Bytes,
+        began: Moment,
         attempt_guard: &mut AttemptGuard,
     ) -> Result<BegunAttempt, (Box<Fault>, Timestamp)> {
         let state = &self.core.state;
-        let began = state.now();
         // The first attempt follows so soon that the wall clock need not be read again; later the machine may have slept.
         let is_first = self.context.attempts.get() == 0;
         let wall = if is_first { self.context.wall_at(began) } else { state.wall() };
@@ -135,6 +134,7 @@ impl Journey<'_> {
             },
             body,
             connect_limit: target.timers.connect,
+            began: start,
             sends: &self.context.sends,
             on_resend: &|| {
                 target.meters.resends.inc();
@@ -146,7 +146,7 @@ impl Journey<'_> {
         target.meters.own_attempts.inc();
         attempt_guard.mark_sent(wall);
         match timeout_at(limits.first, self.core.upstream.send(&request)).await {
-            Ok(Ok(answer)) => Ok(BegunAttempt { answer, limits, began, wall, token }),
+            Ok(Ok(answer)) => Ok(BegunAttempt { answer, limits, wall, token }),
             Ok(Err(fault)) => Err((fault, wall)),
             Err(_) => Err((timed_out(too_late(&limits, shape)), wall)),
         }

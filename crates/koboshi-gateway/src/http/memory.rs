@@ -66,6 +66,9 @@ impl MemoryShare {
     /// Resizes it for a body of this length. False, and unchanged, if that exceeds the limit.
     pub(crate) fn fit(&mut self, body: usize, limit: u64) -> bool {
         let (more, limit) = (self.missing_for(body), limit_for(body, limit));
+        if more == 0 {
+            return true;
+        }
         let taken = self.budget.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| {
             used.checked_add(more).filter(|sum| *sum <= limit)
         });

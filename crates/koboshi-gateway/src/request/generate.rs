@@ -101,7 +101,8 @@ pub(crate) async fn serve(core: &CoreState, intake: &Intake, sender: &ResponseSe
                 return Box::pin(send_error(core, sender, error_reply)).await;
             }
         };
-    if let Some(error) = request.unreadable_number().filter(|_| all_translate(&candidates.targets, &request))
+    if all_translate(&candidates.targets, &request)
+        && let Some(error) = request.unreadable_number()
     {
         return unreadable(core, intake, sender, &error).await;
     }

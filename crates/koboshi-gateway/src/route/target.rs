@@ -35,6 +35,8 @@ use crate::route::timers::Timers;
 
 /// How often rate-limit headers are evaluated.
 const LEARN_EVERY: Duration = Duration::from_millis(20);
+/// The time of its last use is written again after this long.
+const USED_EVERY: Duration = Duration::from_millis(20);
 
 /// A target and its state.
 pub(crate) struct Target {
@@ -325,9 +327,11 @@ impl Target {
         self.provider.origin.is_none() || self.paths.path(Interface::Embeddings, false).is_some()
     }
 
-    /// Records that it is used now.
+    /// Records that it is used now. Not with every request, so that the cores do not take the same cache line from each other.
     pub(crate) fn mark_used(&self, now: Moment) {
-        self.last_used.store(now.nanos(), Ordering::Relaxed);
+        if now.since(Moment::from_nanos(self.last_used())) >= USED_EVERY {
+            self.last_used.store(now.nanos(), Ordering::Relaxed);
+        }
     }
 
     /// Records that the provider has no such model: it is not asked for a while, and is the first to be forgotten.

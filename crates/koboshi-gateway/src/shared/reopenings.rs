@@ -8,7 +8,7 @@
 //! the others need not wait for its end.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -85,6 +85,8 @@ pub(crate) struct Reopenings {
     known: Mutex<KeysByKind>,
     /// A request whose keys are not among these takes no lock.
     names: ArcSwap<Names>,
+    /// Whether there are any: nearly always there are none, and to read a flag costs less than to read an empty list.
+    any: AtomicBool,
     /// The place of this gateway among those that share the store: its rank and their number.
     place: AtomicU64,
     clock: SystemClock,
@@ -110,6 +112,7 @@ impl Reopenings {
             ledger,
             known: Mutex::default(),
             names: ArcSwap::default(),
+            any: AtomicBool::new(false),
             place: AtomicU64::new(1),
             clock: SystemClock,
         };
@@ -130,12 +133,14 @@ impl Reopenings {
 
     /// Whether any key rests or is about to be used again.
     pub(crate) fn any(&self) -> bool {
-        let names = self.names.load();
-        !(names.cooldowns.is_empty() && names.limits.is_empty())
+        self.any.load(Ordering::Acquire)
     }
 
     /// Whether one of this target's keys rests or is about to be used again.
     pub(crate) fn concern(&self, scopes: &Scopes) -> bool {
+        if !self.any() {
+            return false;
+        }
         let names = self.names.load();
         let rests = |key: &ScopeKey| names.cooldowns.contains(key);
         !names.cooldowns.is_empty() && scopes.cooldown_keys().any(rests)
@@ -146,6 +151,7 @@ impl Reopenings {
     fn show_names(&self, known: &KeysByKind) {
         let of = |entries: &HashMap<ScopeKey, Entry>| entries.keys().cloned().collect();
         self.names.store(Arc::new(Names { cooldowns: of(&known.cooldowns), limits: of(&known.limits) }));
+        self.any.store(!(known.cooldowns.is_empty() && known.limits.is_empty()), Ordering::Release);
     }
 
     /// The place of this gateway among those that share the store.

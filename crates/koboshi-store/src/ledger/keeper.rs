@@ -18,7 +18,7 @@ use crate::record::Slot;
 use crate::store::{StoreChanges, StoreContents, Unreadable, Wake, Watch};
 use crate::times;
 
-use super::Shared;
+use super::LedgerState;
 use super::claim::LeaseWork;
 use super::outbox::WakeReason;
 
@@ -37,7 +37,7 @@ const BEHIND: Duration = Duration::from_secs(60);
 const LARGE_STEP: u64 = 1000;
 
 pub(super) struct Keeper {
-    shared: Arc<Shared>,
+    shared: Arc<LedgerState>,
     watch: Option<Box<dyn Watch>>,
     /// Entries that were taken from the queue, and how many of them have been written.
     batch: Vec<Entry>,
@@ -51,7 +51,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
+    pub(super) fn new(shared: Arc<LedgerState>) -> Self {
         Self {
             shared,
             watch: None,

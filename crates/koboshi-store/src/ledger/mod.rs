@@ -72,7 +72,7 @@ impl LedgerOptions {
 type Listener = Arc<dyn Fn(&Slot) + Send + Sync>;
 
 /// What callers and keeper share.
-struct Shared {
+struct LedgerState {
     store: Arc<dyn Store>,
     options: LedgerOptions,
     clock: Arc<dyn Clock>,
@@ -83,7 +83,7 @@ struct Shared {
     state: Mutex<State>,
 }
 
-impl Shared {
+impl LedgerState {
     /// Whether this node may write a slot: facts belong to all nodes, a breaker to its own node.
     fn may_report(&self, slot: &Slot) -> bool {
         slot.node().is_none_or(|node| *node == self.options.node)
@@ -135,7 +135,7 @@ impl Shared {
 ///
 /// Dropping it writes what waits, as far as the store lets it within a few seconds, and ends the thread.
 pub struct Ledger {
-    shared: Arc<Shared>,
+    shared: Arc<LedgerState>,
     /// None once a caller waited for its end.
     keeper: Mutex<Option<JoinHandle<()>>>,
 }
@@ -159,7 +159,7 @@ impl Ledger {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, StoreError> {
         let outbox = Outbox::new(options.journal_room);
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(LedgerState {
             store,
             options,
             clock,

@@ -16,12 +16,12 @@ use crate::times;
 /// Sessions and inboxes.
 #[derive(Default)]
 pub(super) struct SessionTable {
-    sessions: BTreeMap<String, Kept>,
+    sessions: BTreeMap<String, SessionRecord>,
     changes: u64,
     inboxes: BTreeMap<String, VecDeque<(Vec<u8>, Timestamp)>>,
 }
 
-struct Kept {
+struct SessionRecord {
     fence: u64,
     owner: Option<String>,
     until: Timestamp,
@@ -35,7 +35,7 @@ struct Kept {
     is_forgotten: bool,
 }
 
-impl Kept {
+impl SessionRecord {
     fn new(fence: u64, owner: Option<&str>, changed: u64, now: Timestamp) -> Self {
         Self {
             fence,
@@ -118,7 +118,7 @@ impl SessionTable {
         self.changes
     }
 
-    fn find(&mut self, id: &str, now: Timestamp) -> Option<&mut Kept> {
+    fn find(&mut self, id: &str, now: Timestamp) -> Option<&mut SessionRecord> {
         self.sessions.get_mut(id).filter(|kept| kept.expires > now)
     }
 }
@@ -136,7 +136,7 @@ impl Sessions for MemoryStore {
             return Ok(None);
         }
         let fence = inner.next_fence(now);
-        let mut kept = Kept::new(fence, Some(owner), inner.sessions.next_change(), now);
+        let mut kept = SessionRecord::new(fence, Some(owner), inner.sessions.next_change(), now);
         kept.write(write, now);
         inner.sessions.sessions.insert(id.to_owned(), kept);
         Ok(Some(fence))
@@ -212,7 +212,7 @@ impl Sessions for MemoryStore {
 
     fn orphans(&self, max: usize, now: Timestamp) -> Result<Vec<String>, StoreError> {
         let inner = self.lock();
-        let lost = |kept: &Kept| kept.expires > now && kept.owner.is_some() && !kept.is_held(now);
+        let lost = |kept: &SessionRecord| kept.expires > now && kept.owner.is_some() && !kept.is_held(now);
         let lost = inner.sessions.sessions.iter().filter(|(_, kept)| lost(kept));
         Ok(lost.map(|(id, _)| id.clone()).take(max).collect())
     }
@@ -227,10 +227,10 @@ impl Sessions for MemoryStore {
     fn forget(&self, id: &str, ttl: Duration, now: Timestamp) -> Result<bool, StoreError> {
         let mut inner = self.lock();
         let was_there = inner.sessions.find(id, now).is_some_and(|kept| !kept.is_forgotten);
-        let mark = Kept {
+        let mark = SessionRecord {
             is_forgotten: true,
             expires: times::after(now, ttl),
-            ..Kept::new(0, None, inner.sessions.next_change(), now)
+            ..SessionRecord::new(0, None, inner.sessions.next_change(), now)
         };
         inner.sessions.sessions.insert(id.to_owned(), mark);
         Ok(was_there)

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use redis::RedisResult;
 
-use super::Shared;
+use super::RedisAccess;
 use crate::error::StoreError;
 use crate::session::{Listening, News, NewsHandler};
 
@@ -31,7 +31,7 @@ impl Drop for Listener {
 
 /// Calls this with everything that is announced for sessions, with what is said to this process, and whenever a subscription begins.
 pub(super) fn listen(
-    shared: Arc<Shared>,
+    shared: Arc<RedisAccess>,
     process: &str,
     heard: NewsHandler,
 ) -> Result<Box<dyn Listening>, StoreError> {
@@ -57,7 +57,7 @@ pub(super) fn listen(
 
 /// One subscription, until it breaks or is closed.
 fn subscription(
-    shared: &Shared,
+    shared: &RedisAccess,
     told: &str,
     closed: &AtomicBool,
     mut heard: impl FnMut(News<'_>),

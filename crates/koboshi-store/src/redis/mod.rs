@@ -70,7 +70,7 @@ impl Default for RedisPolicy {
 }
 
 /// What the store and its watches share.
-struct Shared {
+struct RedisAccess {
     handle: RedisHandle,
     names: Names,
     policy: RedisPolicy,
@@ -78,7 +78,7 @@ struct Shared {
 
 /// The store of a fleet.
 pub struct RedisStore {
-    shared: Arc<Shared>,
+    shared: Arc<RedisAccess>,
     records: Records,
     journal: Journal,
     lease: Script,
@@ -98,7 +98,7 @@ impl RedisStore {
     /// The address cannot be used; the message does not show it.
     pub fn new(url: &str, policy: RedisPolicy) -> Result<Self, StoreError> {
         let handle = RedisHandle::new(url, &policy.prefix, policy.limit)?;
-        let shared = Shared { names: Names::new(handle.prefix()), handle, policy };
+        let shared = RedisAccess { names: Names::new(handle.prefix()), handle, policy };
         Ok(Self {
             shared: Arc::new(shared),
             records: Records::new(),

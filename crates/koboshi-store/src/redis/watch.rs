@@ -16,7 +16,7 @@ use redis::{RedisResult, Script};
 use crate::error::StoreError;
 use crate::store::{StoreChanges, Wake, Watch};
 
-use super::Shared;
+use super::RedisAccess;
 use super::records::{load, load_some};
 use super::time;
 
@@ -50,7 +50,7 @@ impl Subscription {
 }
 
 pub(super) struct RedisWatch {
-    shared: Arc<Shared>,
+    shared: Arc<RedisAccess>,
     subscription: Arc<Subscription>,
     next_resync: Moment,
     make_mark: Script,
@@ -60,7 +60,7 @@ pub(super) struct RedisWatch {
 
 impl RedisWatch {
     /// Subscribes, and waits until that is done or has failed.
-    pub(super) fn start(shared: Arc<Shared>, wake: Wake) -> Result<Self, StoreError> {
+    pub(super) fn start(shared: Arc<RedisAccess>, wake: Wake) -> Result<Self, StoreError> {
         let subscription = Arc::new(Subscription::default());
         let listener =
             Listener { shared: Arc::clone(&shared), subscription: Arc::clone(&subscription), wake };
@@ -158,7 +158,7 @@ impl Drop for RedisWatch {
 }
 
 struct Listener {
-    shared: Arc<Shared>,
+    shared: Arc<RedisAccess>,
     subscription: Arc<Subscription>,
     wake: Wake,
 }

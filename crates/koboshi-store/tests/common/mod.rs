@@ -1,13 +1,8 @@
 //! What the tests of stores share: instants and records.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -1,12 +1,7 @@
 //! One contract for all stores: the same promises, kept by memory, SQLite and Redis.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "helpers of tests"
-)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod cells;
 #[path = "../common/mod.rs"]

@@ -5,7 +5,6 @@ use std::mem::MaybeUninit;
 use http::uri::PathAndQuery;
 use http::{Method, Uri, Version};
 use httparse::{Header, ParserConfig, Status};
-use memchr::memchr2_iter;
 
 use super::fields::Fields;
 
@@ -150,11 +149,13 @@ fn own_part(target: &str) -> Option<PathAndQuery> {
 /// line; a proxy in front of us may have taken it for a part of one. A CR at the very end of the text may still get its LF.
 pub(super) fn has_odd_line_end(text: &[u8], length: usize) -> bool {
     let head = text.get(..length).unwrap_or_default();
-    let follows_cr = |at: usize| at.checked_sub(1).and_then(|before| head.get(before)) == Some(&b'\r');
-    memchr2_iter(b'\r', b'\n', head).any(|at| match head.get(at) {
-        Some(b'\n') => !follows_cr(at),
-        _ => head.get(at + 1).is_some_and(|next| *next != b'\n'),
-    })
+    let next = head.get(1..).unwrap_or_default();
+    // Every byte is checked, because a loop that may stop early cannot be vectorised.
+    let in_pairs = head
+        .iter()
+        .zip(next)
+        .fold(true, |in_pairs, (byte, next)| in_pairs & ((*byte == b'\r') == (*next == b'\n')));
+    head.first() == Some(&b'\n') || !in_pairs
 }
 
 /// Host and port of a whole address.

@@ -8,6 +8,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::uri::PathAndQuery;
 use http::{HeaderValue, StatusCode};
 use koboshi::fault::Fault;
+use tokio::time::Instant;
 
 use super::origin::Origin;
 use super::pool::Pool;
@@ -44,6 +45,7 @@ impl FormClient {
                 write_header(&USER_AGENT, &super::USER_AGENT_VALUE);
             },
             body: &form,
+            began: Instant::now(),
             connect_limit: CONNECT_TIMEOUT,
             sends: &Sends::default(),
             on_resend: &|| {},

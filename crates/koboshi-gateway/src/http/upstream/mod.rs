@@ -34,6 +34,7 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use hyper_util::client::proxy::matcher::Matcher;
 use koboshi::fault::Fault;
 use rustls::ClientConfig;
+use tokio::time::Instant;
 
 pub(crate) use body::Body;
 pub(crate) use form_client::FormClient;
@@ -89,6 +90,8 @@ pub(crate) struct ProviderRequest<'a> {
     pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
     pub(crate) body: &'a Bytes,
     pub(crate) connect_limit: Duration,
+    /// When it began to be sent.
+    pub(crate) began: Instant,
     /// Counts sends, for the client's request.
     pub(crate) sends: &'a Sends,
     /// Called when it is sent again because its connection was dead.
@@ -141,7 +144,8 @@ impl Upstream {
                 return Box::pin(self.sim.rehearse(target, interface, streams, request.body)).await;
             }
         };
-        let &ProviderRequest { headers, body, connect_limit, sends, on_resend, .. } = request;
-        self.pool.send(&ServerRequest { origin, path, headers, body, connect_limit, sends, on_resend }).await
+        let &ProviderRequest { headers, body, connect_limit, began, sends, on_resend, .. } = request;
+        let request = ServerRequest { origin, path, headers, body, connect_limit, began, sends, on_resend };
+        self.pool.send(&request).await
     }
 }

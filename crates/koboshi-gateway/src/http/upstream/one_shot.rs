@@ -86,7 +86,7 @@ impl OneShotClient {
 
 /// What came back for a posted body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Posted {
+pub struct PostReply {
     /// The status; one that wants to redirect is an answer like any other.
     pub status: u16,
     /// What `Retry-After` says, as a number of seconds.
@@ -105,7 +105,7 @@ pub async fn post_json(
     headers: Vec<(&'static str, String)>,
     body: Vec<u8>,
     max_bytes: usize,
-) -> Result<Posted, String> {
+) -> Result<PostReply, String> {
     let client = OneShotClient::at(&address, max_bytes).map_err(|_| "this is no address of a web server")?;
     let mut request = Request::post(&address).header(USER_AGENT, USER_AGENT_VALUE.clone());
     request = request.header(CONTENT_TYPE, "application/json").header(CONTENT_LENGTH, body.len());
@@ -116,7 +116,7 @@ pub async fn post_json(
     let answer = client.send(request).await.map_err(|error| error.to_string())?;
     let seconds =
         answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    Ok(Posted {
+    Ok(PostReply {
         status: answer.status().as_u16(),
         retry_after: seconds.map(Duration::from_secs),
         body: answer.into_body().to_vec(),

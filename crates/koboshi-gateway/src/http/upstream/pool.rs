@@ -78,8 +78,7 @@ impl HostPool {
     }
 
     /// The most recently used idle connection that can be used now.
-    fn take_idle(&mut self) -> Option<Box<PooledConnection>> {
-        let now = Instant::now();
+    fn take_idle(&mut self, now: Instant) -> Option<Box<PooledConnection>> {
         while let Some(mut pooled) = self.idle.pop() {
             if pooled.is_old(now) {
                 continue;
@@ -107,6 +106,8 @@ pub(crate) struct Pool {
     head_buffer: Cell<Vec<u8>>,
     /// When all idle connections were checked last.
     last_sweep: Cell<Instant>,
+    /// When [`Pool::tidy`] was called last.
+    last_tick: Cell<Instant>,
 }
 
 /// Providers are few, and nearly always the same ones: searching a list is quicker than hashing an address.
@@ -151,7 +152,8 @@ impl PooledConnection {
         if self.connection.has_unsolicited() {
             return host.distrust();
         }
-        self.since = Instant::now();
+        // Near enough for its age, and it costs no reading of the clock.
+        self.since = self.since.max(pool.last_tick.get());
         if self.connection.is_reusable() && host.may_keep(self.since) {
             host.idle.push(self);
         }
@@ -177,13 +179,16 @@ enum SendOutcome {
 impl Pool {
     pub(crate) fn new(connector: Connector) -> Rc<Self> {
         let (hosts, read_buffer, head_buffer) = (RefCell::default(), ReadBuffer::default(), Cell::default());
-        Rc::new(Self { connector, hosts, read_buffer, head_buffer, last_sweep: Cell::new(Instant::now()) })
+        let (last_sweep, last_tick) = (Cell::new(Instant::now()), Cell::new(Instant::now()));
+        Rc::new(Self { connector, hosts, read_buffer, head_buffer, last_sweep, last_tick })
     }
 
     /// Closes connections that can no longer be used. It may be called often.
     pub(crate) fn tidy(&self) {
-        if self.last_sweep.get().elapsed() >= SWEEP {
-            self.last_sweep.set(Instant::now());
+        let now = Instant::now();
+        self.last_tick.set(now);
+        if now.duration_since(self.last_sweep.get()) >= SWEEP {
+            self.last_sweep.set(now);
             self.hosts.borrow_mut().0.iter_mut().for_each(|(_, host)| host.sweep());
         }
     }
@@ -201,7 +206,7 @@ impl Pool {
         request: &ServerRequest<'_>,
     ) -> Result<UpstreamAnswer, Box<Fault>> {
         let may_resend = request.sends.may_resend();
-        if let Some(connection) = self.ready_connection(request.origin, may_resend) {
+        if let Some(connection) = self.ready_connection(request, may_resend) {
             match self.send_on(connection, request, may_resend).await {
                 SendOutcome::Answer(answer) => return Ok(answer),
                 SendOutcome::Failed(fault) => return Err(fault),
@@ -224,14 +229,14 @@ impl Pool {
     }
 
     /// An open connection. An idle one may be dead: a request that may not be sent again gets none of those.
-    fn ready_connection(&self, origin: &Origin, may_resend: bool) -> Option<ReadyConnection> {
-        if let Some(connection) = self.shared_connection(origin) {
+    fn ready_connection(&self, request: &ServerRequest<'_>, may_resend: bool) -> Option<ReadyConnection> {
+        if let Some(connection) = self.shared_connection(request.origin) {
             return Some(connection);
         }
         if !may_resend {
             return None;
         }
-        self.hosts.borrow_mut().find(origin)?.take_idle().map(ReadyConnection::Http1)
+        self.hosts.borrow_mut().find(request.origin)?.take_idle(request.began).map(ReadyConnection::Http1)
     }
 
     fn shared_connection(&self, origin: &Origin) -> Option<ReadyConnection> {

@@ -8,6 +8,7 @@ use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Method, Request, Version};
 use http_body_util::Full;
 use koboshi_wire::http1::out::content_length;
+use tokio::time::Instant;
 
 use super::Writer;
 use super::connect::ForwardProxy;
@@ -24,6 +25,8 @@ pub(crate) struct ServerRequest<'a> {
     pub(crate) headers: &'a dyn Fn(&mut Writer<'_>),
     pub(crate) body: &'a Bytes,
     pub(crate) connect_limit: Duration,
+    /// When it began to be sent.
+    pub(crate) began: Instant,
     /// Counts sends, for the client's request.
     pub(crate) sends: &'a Sends,
     /// Called when it is sent again.

@@ -37,6 +37,7 @@ async fn ask(pool: &Rc<Pool>, origin: &Origin) -> String {
         headers: &|_| {},
         body: &body,
         connect_limit,
+        began: Instant::now(),
         sends: &sends,
         on_resend: &|| {},
     };
