@@ -69,7 +69,7 @@ fn subscription(
     while !closed.load(Ordering::Relaxed) {
         match channel.get_message() {
             Ok(message) if message.get_channel_name() == told => {
-                heard(News::Told(message.get_payload_bytes()))
+                heard(News::Told(message.get_payload_bytes()));
             }
             Ok(message) => heard(News::Written(&String::from_utf8_lossy(message.get_payload_bytes()))),
             // Silence: is it still there?
