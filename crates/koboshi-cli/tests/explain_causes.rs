@@ -152,11 +152,6 @@ const TABLE: &[(&str, &str, &str)] = &[
         "npm view NAME versions",
     ),
     (
-        "yarn run v1.22.0\nerror Command \"foo\" not found.\ninfo Visit https://yarnpkg.com/en/docs/cli/run for documentation about this command.\n",
-        "tool.npm.script",
-        "`npm run`",
-    ),
-    (
         "ERROR: Could not find a version that satisfies the requirement foo==9 (from versions: 1.0)\nERROR: No matching distribution found for foo==9\n",
         "tool.pip.not_found",
         "pip index versions",

@@ -34,7 +34,7 @@ struct NewCase {
 
 /// What a corpus file has already.
 #[derive(Default)]
-struct Known {
+struct KnownCases {
     ids: HashSet<String>,
     texts: HashSet<String>,
 }
@@ -42,7 +42,7 @@ struct Known {
 pub(crate) fn run(args: &AddArgs) -> Result<Exit, Failure> {
     let say = Say::new(args.lang.get(&Config::default()))?;
     let classifier = Classifier::new(rules::load(&args.rules.files)?, clock::zones());
-    let mut known: BTreeMap<PathBuf, Known> = BTreeMap::new();
+    let mut known: BTreeMap<PathBuf, KnownCases> = BTreeMap::new();
     let mut new = Vec::new();
     let mut passed = 0;
     for source in &args.files {
@@ -105,11 +105,11 @@ fn checked(case: &Case, say: &Say) -> Result<(), String> {
     Ok(())
 }
 
-fn known_in(file: &Path) -> Result<Known, Failure> {
+fn known_in(file: &Path) -> Result<KnownCases, Failure> {
     if !file.exists() {
-        return Ok(Known::default());
+        return Ok(KnownCases::default());
     }
-    let mut known = Known::default();
+    let mut known = KnownCases::default();
     for (line, at) in lines(file)? {
         let case =
             Case::read(&line).map_err(|error| Failure::new(format!("{}:{at}: {error}", file.display())))?;

@@ -1,7 +1,7 @@
 //! `koboshi explain --should-be`: a wording that was misread becomes a labelled case in a local file, in the form of the corpus.
 //!
 //! Nothing is sent anywhere, and nothing is written that is read right already. Keys are masked; names, hosts and numbers are not, since no program can say
-//! which of them are private: the person is told to look. `koboshi corpus add` checks the file and takes its cases into a corpus.
+//! which of them are private: the message asks the person to look. `koboshi corpus add` checks the file and takes its cases into a corpus.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};

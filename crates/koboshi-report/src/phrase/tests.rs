@@ -35,7 +35,7 @@ const TOOL_CATEGORIES: &str = "font missing_module missing_command version_confl
     timeout syntax type_or_value invalid_arguments not_found_in_file auth rate_limit tool_missing test_failure other";
 
 /// Ids that the code puts together from parts. All others stand in it as they are.
-const COMPOSED: &str = "notice-client-day notice-client-month notice-severity-critical notice-severity-info notice-severity-warning \
+const COMPOSED: &str = "case-form-log case-form-tool case-form-answer notice-client-day notice-client-month notice-severity-critical notice-severity-info notice-severity-warning \
     agent-end-idle agent-end-stopped agent-end-succeeded agent-aside agent-held agent-parked agent-running agent-stopped agent-stopping agent-waiting asks-again-after asks-again-in \
     breaker-consecutive breaker-failure-rate breaker-forced breaker-probe-failed breaker-probes-succeeded \
     breaker-released breaker-restored breaker-slow-rate breaker-wait-over breaker-warned cause-connection-refused \

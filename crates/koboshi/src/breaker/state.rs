@@ -361,13 +361,13 @@ impl State {
         self.long_openings = self.long_openings.saturating_add(u32::from(!cost.is_quick));
         self.cost = cost;
         let from = self.mode(breaker.word());
-        if from == Mode::Closed {
-            self.next_beside = now.after(self.beside_pause(&breaker.policy));
-        }
         self.open_until(breaker, from, why, now, now.after(self.open_time(&breaker.policy)));
     }
 
     fn open_until(&mut self, breaker: &Breaker, from: Mode, why: Why, now: Moment, until: Moment) {
+        if from == Mode::Closed {
+            self.next_beside = now.after(self.beside_pause(&breaker.policy));
+        }
         self.until = until;
         breaker.retry_at.store(until.nanos(), Ordering::Release);
         self.enter_from(breaker, from, WordMode::Open, why, now);

@@ -259,7 +259,7 @@ mod tests {
         }
         for text in [
             "error[E0277]: the trait bound is not satisfied\n{\n};\n};\n};\n};\n};\n};\n",
-            "Validation failed:\n- a is missing\n- b is missing\n- c is missing\n",
+            "Error: validation failed:\n- a is missing\n- b is missing\n- c is missing\n",
             "Error: the page did not load in the time it was given\n```\ngoto\n```\nIt was tried for three times in a row.\nIt was given up after the last of them.\n",
             "Permission to use Bash has been denied.",
         ] {
