@@ -43,7 +43,8 @@ fn faults(store: &SqliteStore) -> u64 {
 }
 
 fn whole(value: f64) -> u64 {
-    format!("{value:.0}").parse().unwrap()
+    // The sum of nothing is -0.
+    format!("{:.0}", value.abs()).parse().unwrap()
 }
 
 /// The config of a gateway whose primary falls all the time.

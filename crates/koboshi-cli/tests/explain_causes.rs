@@ -143,7 +143,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     (
         "fatal: Unable to create '/home/u/p/.git/refs/heads/main.lock': File exists.\n",
         "tool.git.lock",
-        "lock file",
+        ".git/index.lock",
     ),
     ("fatal: a branch named 'x' already exists\n", "tool.git.taken", "`git switch BRANCH`"),
     (

@@ -510,7 +510,6 @@ fn of_log(text: &str, exit_code: Option<i32>) -> Option<Fault> {
 #[test]
 fn a_build_tool_that_says_that_its_run_failed_is_believed_without_an_exit_code() {
     for text in [
-        "npm error Missing script: \"build\"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\n",
         "gcc -c main.c\nmake: *** [Makefile:3: all] Error 1\n",
         "make[2]: *** [CMakeFiles/app.dir/build.make:76: main.o] Error 1\nmake: *** [Makefile:136: all] Error 2\n",
         "error Command failed with exit code 1.\ninfo Visit https://example.com/en/docs/cli/run for documentation about this command.\n",
@@ -524,6 +523,9 @@ fn a_build_tool_that_says_that_its_run_failed_is_believed_without_an_exit_code()
         let seen = fault.as_ref().map(|fault| (fault.kind, &*fault.evidence.rule));
         assert_eq!(seen, Some((Kind::ToolFailed, "log.run_failed")), "{text}");
     }
+    let script = "npm error Missing script: \"build\"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\n";
+    let fault = of_log(script, None).unwrap();
+    assert_eq!((fault.kind, &*fault.evidence.rule), (Kind::ToolFailed, "tool.npm.script"));
     let npm = "npm ERR! code ELIFECYCLE\nnpm ERR! errno 1\nnpm ERR! app@1.0.0 build: `webpack`\nnpm ERR! Exit status 1\n";
     let fault = of_log(npm, None).unwrap();
     assert_eq!((fault.kind, &*fault.evidence.rule), (Kind::ToolFailed, "tool.npm.failed"));

@@ -104,9 +104,6 @@ fn looks_failed(line: &str) -> bool {
     };
     if BEGINNINGS.beginning(&lower).is_some_and(complained)
         && !lower.starts_with("error.")
-        // A licence, and code that looks at an error.
-        && !lower.starts_with("permission to use, copy")
-        && !["err = ", "err := ", "err == ", "err != "].iter().any(|code| lower.starts_with(code))
         && !lower.starts_with("connection established")
         && !lower.starts_with("connection succe")
     {

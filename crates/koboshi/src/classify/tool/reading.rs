@@ -16,15 +16,12 @@ pub(super) fn is_reading(text: &str, lines: &[&str]) -> bool {
     !near.is_empty() && read * 2 > near.len()
         || is_manual(text, lines)
         || is_document(text)
-        || is_bullets(lines)
-        || is_explained(text)
         || is_table(text, lines)
         || is_found(lines)
         || is_commit(text)
         || is_listing(lines)
         || is_help(text)
         || is_source(text, lines)
-        || is_nothing_but_code(text, lines)
 }
 
 fn is_read_line(line: &str, passed: bool) -> bool {
@@ -172,51 +169,6 @@ fn is_document(text: &str) -> bool {
     let mut lines = text.lines();
     lines.next().is_some_and(|line| line.trim_start_matches('#').starts_with(' ') && line.starts_with('#'))
         && lines.next().is_some_and(|line| line.trim().is_empty())
-}
-
-/// A list of changes or features, from its first line on: what lists mistakes says so before.
-fn is_bullets(lines: &[&str]) -> bool {
-    let is_bullet = |line: &str| line.starts_with("- ") || line.starts_with("* ");
-    let belongs = |line: &&&str| is_bullet(line) || line.starts_with("  ") || line.starts_with('#');
-    let near = lines.get(..lines.len().min(200)).unwrap_or_default();
-    near.first().is_some_and(|first| belongs(&first))
-        && near.iter().filter(|line| is_bullet(line)).count() >= 3
-        && near.iter().filter(belongs).count() * 5 >= near.len() * 4
-}
-
-/// Prose with examples in fences: what an example prints did not happen. The prose itself says nothing of a failure.
-fn is_explained(text: &str) -> bool {
-    if memchr::memmem::find(text.as_bytes(), b"```").is_none() {
-        return false;
-    }
-    let (mut inside, mut fences, mut sentences) = (false, 0, 0);
-    for line in text.lines() {
-        if line.trim_start().starts_with("```") {
-            (inside, fences) = (!inside, fences + 1);
-        } else if !inside && !line.trim().is_empty() {
-            if begins_as_failure(line.trim()) {
-                return false;
-            }
-            sentences += usize::from(line.split_whitespace().count() >= 6);
-        }
-    }
-    fences >= 2 && sentences >= 3
-}
-
-/// Source code without a sentence: nearly all lines end as only code does, and no program says that something failed.
-fn is_nothing_but_code(text: &str, lines: &[&str]) -> bool {
-    static COMPLAINTS: Cues = Cues::new(&[
-        "Traceback (most", "error[", "error:", "Error:", "Exception:", "\n    at ", "exit code",
-        "panicked at",
-    ]);
-    let near = lines.get(..lines.len().min(200)).unwrap_or_default();
-    let is_code = |line: &&&str| {
-        let line = line.trim();
-        line.ends_with(['{', '}', ';', ',']) || line.starts_with("//") || line.starts_with("#[")
-    };
-    near.len() >= 8
-        && near.iter().filter(is_code).count() * 3 >= near.len() * 2
-        && !COMPLAINTS.may_be_in(text)
 }
 
 /// Source code: several lines that only code has, and none that a failure has.
