@@ -150,8 +150,8 @@ fn providers(choices: &[Choice], language: Language) -> String {
     let waiting: Vec<&Choice> = choices.iter().filter(|choice| !choice.is_ready()).collect();
     if !waiting.is_empty() {
         let set = words(
-            "Chosen, but a variable is missing yet: set those that are named, then remove the `#` signs.",
-            "選択済みですが、必要な環境変数がまだ揃っていません。ここに書かれた環境変数を設定してから `#` を外してください。",
+            "Chosen, but a variable is missing yet: set those that are named, then remove each `#` and the space behind it.",
+            "選択済みですが、必要な環境変数がまだ揃っていません。ここに書かれた環境変数を設定してから、`#` とその後の空白を外してください。",
         );
         out.push_str(&format!("  # {}\n", set.get(language)));
         waiting.iter().for_each(|choice| out.push_str(&block(choice, "# ")));
@@ -161,12 +161,12 @@ fn providers(choices: &[Choice], language: Language) -> String {
     let more: Vec<&'static Offer> = OFFERS.iter().filter(shown).collect();
     if !more.is_empty() {
         let others = words(
-            "Other providers: set the variable, then remove the `#` signs. Servers with an OpenAI-compatible API have `kind: openai` and a `base_url`.",
-            "ほかのプロバイダー: 環境変数を設定してから `#` を外してください。OpenAI 互換 API のサーバーは `kind: openai` と `base_url` を書きます。",
+            "Other providers: set the variable, then remove each `#` and the space behind it. Servers with an OpenAI-compatible API have `kind: openai` and a `base_url`.",
+            "ほかのプロバイダー: 環境変数を設定してから、`#` とその後の空白を外してください。OpenAI 互換 API のサーバーは `kind: openai` と `base_url` を書きます。",
         );
         let none = words(
-            "Known providers: set the variable of one, then remove the `#` signs. Servers with an OpenAI-compatible API have `kind: openai` and a `base_url`.",
-            "プロバイダーの例: 環境変数を設定してから `#` を外してください。OpenAI 互換 API のサーバーは `kind: openai` と `base_url` を書きます。",
+            "Known providers: set the variable of one, then remove each `#` and the space behind it. Servers with an OpenAI-compatible API have `kind: openai` and a `base_url`.",
+            "プロバイダーの例: 環境変数を設定してから、`#` とその後の空白を外してください。OpenAI 互換 API のサーバーは `kind: openai` と `base_url` を書きます。",
         );
         let said = if choices.is_empty() { none } else { others };
         out.push_str(&format!("  # {}\n", said.get(language)));

@@ -770,7 +770,7 @@ init-ask-missing = { $name } is not set
 init-ask-none = none
 init-ask-unknown = `{ $name }` is not in the list.
 init-unknown-provider = `{ $name }` is no provider that init knows: { $known }
-init-without-key = Not active yet, because these variables are not set or cannot be used: { $names }. Set them, then remove the `#` signs in the file.
+init-without-key = Not active yet, because these variables are not set or cannot be used: { $names }. Set them, then remove each `#` in the file and the space behind it.
 
 ## koboshi import
 

@@ -770,7 +770,7 @@ init-ask-missing = { $name } が未設定
 init-ask-none = なし
 init-ask-unknown = `{ $name }` は一覧にありません。
 init-unknown-provider = `{ $name }` は init の対象にないプロバイダーです。使えるもの: { $known }
-init-without-key = 環境変数が未設定か、使えない値のため、まだ有効にしていません: { $names }。環境変数を設定してから、ファイルの `#` を外してください。
+init-without-key = 環境変数が未設定か、使えない値のため、まだ有効にしていません: { $names }。環境変数を設定してから、ファイルの `#` とその後の空白を外してください。
 
 ## koboshi import
 

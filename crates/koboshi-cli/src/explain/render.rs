@@ -30,6 +30,8 @@ const PLAIN: Style = Style::new();
 const SHOWN_CHARS: usize = 160;
 /// A text that was written within this time is read as it comes.
 const PRESENT_SECONDS: i64 = 60;
+/// Within this a time of day comes again.
+const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// How much of an error's words is looked for in the input.
 const SOUGHT_BYTES: usize = 40;
 /// The margin of the evidence.
@@ -304,6 +306,10 @@ impl Renderer<'_> {
             return None;
         }
         let (from, at) = explanation.counted;
+        // A bare time of day is the next such time, so what is further away had its date.
+        if wait.form != Form::Countdown && wait.after >= ONE_DAY {
+            return None;
+        }
         let is_past = self.now.timestamp().duration_since(at).as_secs() >= PRESENT_SECONDS;
         let from = match from {
             CountedFrom::Text | CountedFrom::File if is_past => from.name(),
