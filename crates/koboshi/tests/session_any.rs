@@ -42,3 +42,13 @@ proptest! {
         session_checks::frames(&data);
     }
 }
+
+/// The fuzz target found it: the end of a turn that waits, which does not fit, took the place of the answer that was running.
+#[test]
+fn an_end_that_does_not_fit_leaves_the_answer_of_another_turn() {
+    let frames = r#"{"type":"accepted","seq":1,"id":"c-1","turn":1,"content":"one?"}
+{"type":"accepted","seq":2,"id":"c-2","turn":2,"content":"two?","queued":true}
+{"type":"content","seq":3,"turn":1,"attempt":1,"at":0,"data":"one"}
+{"type":"done","seq":4,"turn":2,"attempt":1,"message":"m_2","reason":"stop","chars":3}"#;
+    session_checks::frames(frames.as_bytes());
+}

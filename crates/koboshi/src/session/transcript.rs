@@ -370,8 +370,8 @@ impl Transcript {
         chars: u64,
         degraded: Option<Source>,
     ) -> FrameResult {
-        let open = match self.open.take() {
-            Some(open) if open.turn == turn => open,
+        let (open, is_running) = match self.open.take() {
+            Some(open) if open.turn == turn => (open, true),
             other => {
                 // A turn that was cancelled while it waited.
                 self.open = other;
@@ -379,7 +379,7 @@ impl Transcript {
                 if self.is_answered(turn) || !self.messages.iter().any(waits) {
                     return FrameResult::Stale;
                 }
-                Open { attempt, ..Open::new(turn) }
+                (Open { attempt, ..Open::new(turn) }, false)
             }
         };
         let misfit = match () {
@@ -388,7 +388,10 @@ impl Transcript {
             () => None,
         };
         if let Some(misfit) = misfit {
-            self.open = Some(open);
+            // The answer of another turn, which may be running, stays.
+            if is_running {
+                self.open = Some(open);
+            }
             return misfit;
         }
         let message = Message {
