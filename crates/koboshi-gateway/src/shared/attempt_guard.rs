@@ -155,8 +155,8 @@ impl AttemptGuard {
     /// The answer is complete. `usage` is the cost that the metrics and the span show.
     pub(crate) fn finish_whole(&mut self, usage: Option<Usage>, now: Moment) {
         self.mark_whole();
-        self.count_spending(false);
         self.usage = self.usage.or(usage);
+        self.count_spending(false);
         self.serve(usage, now);
     }
 
