@@ -52,3 +52,13 @@ fn an_end_that_does_not_fit_leaves_the_answer_of_another_turn() {
 {"type":"done","seq":4,"turn":2,"attempt":1,"message":"m_2","reason":"stop","chars":3}"#;
     session_checks::frames(frames.as_bytes());
 }
+
+/// The same for a `rewind` to a place that the finished answer does not have.
+#[test]
+fn a_rewind_that_does_not_fit_leaves_the_finished_answer() {
+    let frames = r#"{"type":"accepted","seq":1,"id":"c-1","turn":1,"content":"one?"}
+{"type":"content","seq":2,"turn":1,"attempt":1,"at":0,"data":"a"}
+{"type":"done","seq":3,"turn":1,"attempt":1,"message":"m_1","reason":"stop","chars":1}
+{"type":"rewind","seq":4,"turn":1,"attempt":2,"to":3,"reason":"connection_closed"}"#;
+    session_checks::frames(frames.as_bytes());
+}

@@ -338,9 +338,9 @@ impl Transcript {
                 self.open = Some(other);
                 return FrameResult::Stale;
             }
-            None => match self.reopened(turn) {
-                Some(open) => open,
-                None => return FrameResult::Stale,
+            None => match self.reopened(turn, to) {
+                Ok(open) => open,
+                Err(misfit) => return misfit,
             },
         };
         let Some(text) = cut(&open.text, to).map(str::to_owned) else {
@@ -352,13 +352,15 @@ impl Transcript {
         FrameResult::Applied
     }
 
-    /// The answer of a turn that had ended, as an open one.
-    fn reopened(&mut self, turn: u64) -> Option<Open> {
+    /// The answer of a turn that had ended, as an open one. It stays where it is if it is shorter than what is kept of it.
+    fn reopened(&mut self, turn: u64, to: u64) -> Result<Open, FrameResult> {
         let answers = |message: &Message| message.turn == turn && message.role == Role::Assistant;
-        let at = self.messages.iter().rposition(answers)?;
+        let at = self.messages.iter().rposition(answers).ok_or(FrameResult::Stale)?;
+        let text = self.messages.get(at).and_then(|message| message.content.as_str()).unwrap_or_default();
+        let text = text.to_owned();
+        cut(&text, to).ok_or(FrameResult::Gap)?;
         let message = self.messages.remove(at);
-        let text = message.content.as_str().unwrap_or_default().to_owned();
-        Some(Open { text, calls: message.calls, length: None, ..Open::new(turn) })
+        Ok(Open { text, calls: message.calls, length: None, ..Open::new(turn) })
     }
 
     fn done(
